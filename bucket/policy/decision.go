@@ -1,0 +1,61 @@
+package policy
+
+import "time"
+
+// Decision is the whole answer to a Request: what the limits said, which of them spoke, and who decided.
+type Decision struct {
+	// Allowed says whether the request may go on. A denial took nothing.
+	Allowed bool
+	// Degraded says that a failure rule decided, because whoever should have decided could not be asked.
+	Degraded bool
+	// Never says that no wait can help: the cost is above the burst, or the bucket does not refill.
+	Never bool
+	// DecidedBy says what decided.
+	DecidedBy DecidedBy
+	// Policy and LimitName name the limit whose numbers follow: the one that denied, else the one nearest to denying.
+	Policy, LimitName string
+	// Limit is that limit's burst, in tokens.
+	Limit int64
+	// Remaining is what is left of it, in whole tokens.
+	Remaining int64
+	// Window is the time in which an empty bucket of it becomes full, rounded up; 0 if it does not refill.
+	Window time.Duration
+	// RetryAfter is how long until the same request fits if nobody else takes; 0 if allowed or Never.
+	RetryAfter time.Duration
+	// ResetAfter is how long until the bucket is full if nobody takes.
+	ResetAfter time.Duration
+	// Node is the stable id of the node that decided.
+	Node string
+}
+
+// Result is one answer of a batch: a decision, or the error of that item alone.
+type Result struct {
+	Decision Decision
+	Err      error
+}
+
+// DecidedBy says what made a decision. The numbers are those of the wire.
+type DecidedBy uint8
+
+const (
+	Unknown   DecidedBy = iota // nothing: the zero Decision
+	Owner                      // the owner of the key
+	Lease                      // tokens lent by the owner, where the check was made
+	DenyLease                  // the owner's word that the bucket is empty for a while, where the check was made
+	Redis                      // Redis, for a strict limit
+	Local                      // this node's own share, as its failure rule says
+	Timeout                    // a failure rule that needs no bucket: always allow, or always deny
+	Exempt                     // a rule that exempts the request from limits
+	NoPolicy                   // no policy matched
+	Shadow                     // a limit in shadow mode, which never denies
+)
+
+var decidedBy = [...]string{"unknown", "owner", "lease", "deny_lease", "redis", "local", "timeout", "exempt", "no_policy", "shadow"}
+
+// String returns the name used in JSON, metrics and logs.
+func (d DecidedBy) String() string {
+	if int(d) < len(decidedBy) {
+		return decidedBy[d]
+	}
+	return decidedBy[Unknown]
+}

@@ -1,0 +1,117 @@
+package bucket
+
+import (
+	"math/bits"
+	"time"
+)
+
+// State is one bucket: what it holds, and as of when. It carries no pointer and no copy of its limit, so very many of
+// them lie side by side in plain memory. The caller passes the same Limit each time, and Adopt when it changed.
+//
+// A level is Tokens + Frac/Limit.Per, exactly. The zero State is empty as of instant 0; a new key starts with Full.
+// A State has no lock: whoever holds it serializes its use.
+type State struct {
+	// Tokens is the whole part of the level. It is at most the burst.
+	Tokens int64
+	// Frac is the part of the next token that has arrived, in Per-ths of a token: each nanosecond adds Count of them.
+	// 0 <= Frac < Per, and 0 while the bucket is full.
+	Frac uint64
+	// Last is the latest instant seen. Refill counts from it, so time that runs back adds nothing.
+	Last Instant
+}
+
+// Full returns a bucket of limit l that is full at now, as every new key is.
+func Full(l Limit, now Instant) State { return State{Tokens: l.Burst, Last: now} }
+
+// Take asks for cost tokens at now: if the bucket holds them they are taken, else nothing changes but the time seen.
+// cost is 0 to MaxTokens; 0 takes nothing and is always allowed. The numbers of the answer are those after the take.
+func (s *State) Take(l Limit, now Instant, cost int64) Decision {
+	s.Refill(l, now)
+	d := s.decide(l, cost)
+	if d.Allowed {
+		s.Tokens -= cost
+		d.Remaining = max(s.Tokens, 0)
+	}
+	d.ResetAfter = s.untilFull(l)
+	return d
+}
+
+// Look answers what Take would, and takes nothing: Remaining and ResetAfter are those before a take.
+func (s State) Look(l Limit, now Instant, cost int64) Decision {
+	s.Refill(l, now)
+	d := s.decide(l, cost)
+	d.ResetAfter = s.untilFull(l)
+	return d
+}
+
+// Refill brings the level up to now. It never lowers a level, not even one above the burst.
+func (s *State) Refill(l Limit, now Instant) {
+	if now <= s.Last {
+		return
+	}
+	elapsed := uint64(now) - uint64(s.Last) // exact even where now - Last would overflow
+	s.Last = now
+	if l.Count == 0 || s.Tokens >= l.Burst {
+		return
+	}
+	hi, lo := bits.Mul64(elapsed, uint64(l.Count))
+	lo, carry := bits.Add64(lo, s.Frac, 0)
+	hi += carry
+	per := uint64(l.Per)
+	room := uint64(l.Burst - s.Tokens)
+	if hi >= per { // more than 2^64 whole tokens
+		s.Tokens, s.Frac = l.Burst, 0
+		return
+	}
+	arrived, frac := lo/per, lo%per
+	if hi != 0 {
+		arrived, frac = bits.Div64(hi, lo, per)
+	}
+	if arrived >= room {
+		s.Tokens, s.Frac = l.Burst, 0
+		return
+	}
+	s.Tokens += int64(arrived)
+	s.Frac = frac
+}
+
+// Adopt carries the level over from an old limit to a new one at now: what had arrived by the old rate stays, a smaller
+// burst cuts at once, a larger one grants nothing. The part of a token is kept, rounded down.
+func (s *State) Adopt(old, l Limit, now Instant) {
+	s.Refill(old, now)
+	if s.Tokens >= l.Burst {
+		s.Tokens, s.Frac = l.Burst, 0
+		return
+	}
+	if s.Frac != 0 && old.Per != l.Per {
+		hi, lo := bits.Mul64(s.Frac, uint64(l.Per))
+		s.Frac, _ = bits.Div64(hi, lo, uint64(old.Per)) // Frac < old.Per, so the quotient is below l.Per
+	}
+}
+
+// IsFull says whether the bucket would be full at now, and so is no different from one that was never used.
+func (s State) IsFull(l Limit, now Instant) bool {
+	s.Refill(l, now)
+	return s.Tokens >= l.Burst
+}
+
+// decide answers for a bucket that is refilled already. ResetAfter is left to the caller, who knows if cost is taken.
+func (s *State) decide(l Limit, cost int64) Decision {
+	d := Decision{Remaining: max(s.Tokens, 0)}
+	switch {
+	case cost <= s.Tokens || cost == 0:
+		d.Allowed = true
+	case cost > l.Burst || l.Count == 0:
+		d.Never = true
+	default:
+		d.RetryAfter = l.timeFor(uint64(cost-s.Tokens), s.Frac)
+	}
+	return d
+}
+
+func (s *State) untilFull(l Limit) time.Duration {
+	if s.Tokens >= l.Burst {
+		return 0
+	}
+	return l.timeFor(uint64(l.Burst-s.Tokens), s.Frac)
+}
