@@ -89,10 +89,11 @@ func (s *State) Adopt(old, l Limit, now Instant) {
 	}
 }
 
-// IsFull says whether the bucket would be full at now, and so is no different from one that was never used.
+// IsFull says whether the bucket is full at now and has seen no later instant: then it is no different from one that
+// was never used.
 func (s State) IsFull(l Limit, now Instant) bool {
 	s.Refill(l, now)
-	return s.Tokens >= l.Burst
+	return s.Tokens >= l.Burst && s.Last <= now
 }
 
 // decide answers for a bucket that is refilled already. ResetAfter is left to the caller, who knows if cost is taken.

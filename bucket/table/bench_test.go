@@ -1,0 +1,90 @@
+package table
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// filled returns a table of n groups of one limit over 1021 partitions, none of them full.
+func filled(b *testing.B, n int) (*Table, *Group) {
+	tb, ls := newTable(b, 1021, 4<<30)
+	g := intern(b, ls, bucket.Limit{Count: 1000, Per: time.Hour, Burst: 1 << 40})
+	for k := range uint64(n) {
+		part, id := scatter(k)
+		if _, err := tb.Take(part, id, g, 0, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return tb, g
+}
+
+// scatter makes an id of a number by two rounds of a mixer: as uniform as a keyed hash and much cheaper.
+func scatter(k uint64) (part int, id bucket.ID) {
+	x := (k + 1) * 0x9e3779b97f4a7c15
+	x ^= x >> 31
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 29
+	return int(x % 1021), bucket.ID{Hi: x, Lo: x * 0x94d049bb133111eb}
+}
+
+func BenchmarkTake(b *testing.B) {
+	for _, n := range []int{1, 1_000_000} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			tb, g := filled(b, n)
+			k := uint64(0)
+			for b.Loop() {
+				k = k*6364136223846793005 + 1442695040888963407
+				part, id := scatter((k >> 33) % uint64(n))
+				tb.Take(part, id, g, 0, 1)
+			}
+		})
+	}
+}
+
+// BenchmarkMemory prints bytes a group and what one cycle of the garbage collector costs with the table in memory.
+func BenchmarkMemory(b *testing.B) {
+	for _, n := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			if testing.Short() && n > 1_000_000 {
+				b.Skip("10 million groups take some seconds to fill")
+			}
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			tb, _ := filled(b, n)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapInuse-before.HeapInuse)/float64(n), "B/group")
+			b.ReportMetric(float64(tb.Stats().Bytes)/float64(n), "B/group-counted")
+			for b.Loop() {
+				runtime.GC()
+			}
+			runtime.KeepAlive(tb)
+		})
+	}
+}
+
+// BenchmarkWorstInsert grows a table to a million groups, and prints the longest single take on the way.
+func BenchmarkWorstInsert(b *testing.B) {
+	for b.Loop() {
+		tb, ls := newTable(b, 1021, 4<<30)
+		g := intern(b, ls, bucket.Limit{Count: 1, Per: time.Hour, Burst: 10})
+		var worst, over time.Duration
+		for k := range uint64(1_000_000) {
+			part, id := scatter(k)
+			begin := time.Now()
+			tb.Take(part, id, g, 0, 1)
+			d := time.Since(begin)
+			worst = max(worst, d)
+			if d > time.Millisecond {
+				over += d
+			}
+		}
+		b.ReportMetric(float64(worst.Microseconds()), "µs-worst")
+		b.ReportMetric(float64(over.Microseconds()), "µs-over-1ms")
+	}
+}

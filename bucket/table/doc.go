@@ -1,0 +1,12 @@
+// Package table holds very many groups of buckets in plain memory.
+//
+// A group is all limits of one policy on one key: its states lie side by side in one slot and are taken together, all
+// or none. Slots stand in open-addressed arrays of machine words, one array per partition and group size, so the
+// garbage collector has nothing to walk, growing stops one partition for microseconds, and a partition can be moved
+// whole. The limits themselves are interned: a slot names them by a 32-bit index.
+//
+// A group whose buckets are all full is no different from one that was never seen; sweeping removes such groups, and
+// nothing else ever is. When the memory bound is reached a new key is refused rather than an exhausted one forgotten.
+//
+// What it does not do: hash keys, know who owns a partition, or read a clock (instants are arguments).
+package table

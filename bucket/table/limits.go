@@ -1,0 +1,121 @@
+package table
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// MaxStates is the largest number of limits in one group.
+const MaxStates = 16
+
+// ErrTooManyLimits is returned by Intern when as many different groups of limits are in use as the table of limits may
+// hold: inline limits are a client's to choose, so their number is bounded.
+var ErrTooManyLimits = errors.New("too many different limits in use")
+
+// Limits interns groups of limits, so that a slot names its limits by a small number and equal limits are compared as
+// such. An entry lives while anybody has it pinned or any slot uses it. Safe for concurrent use.
+type Limits struct {
+	mu     sync.RWMutex
+	byText map[string]*Group
+	groups []*Group // by index; nil where free
+	free   []uint32
+	max    int
+}
+
+// Group is one interned group of limits, in reduced form. It is immutable; whoever got it from Intern calls Release
+// once.
+type Group struct {
+	limits []bucket.Limit
+	home   *Limits
+	text   string
+	index  uint32
+	refs   atomic.Int64 // pins and slots
+}
+
+// NewLimits returns a table for at most max different groups.
+func NewLimits(max int) *Limits {
+	return &Limits{byText: make(map[string]*Group), max: max}
+}
+
+// Intern returns the group of these limits, 1 to MaxStates valid ones, and pins it. The slice is copied. The error
+// wraps bucket.ErrInvalidLimit or is ErrTooManyLimits.
+func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
+	if len(limits) == 0 || len(limits) > MaxStates {
+		return nil, fmt.Errorf("%w: a group of %d limits, want 1 to %d", bucket.ErrInvalidLimit, len(limits), MaxStates)
+	}
+	var room [MaxStates * 24]byte
+	text := room[:0]
+	for _, l := range limits {
+		if err := l.Validate(); err != nil {
+			return nil, err
+		}
+		l = l.Reduced()
+		text = binary.LittleEndian.AppendUint64(text, uint64(l.Count))
+		text = binary.LittleEndian.AppendUint64(text, uint64(l.Per))
+		text = binary.LittleEndian.AppendUint64(text, uint64(l.Burst))
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if g := ls.byText[string(text)]; g != nil {
+		g.refs.Add(1)
+		return g, nil
+	}
+	index := uint32(len(ls.groups))
+	if n := len(ls.free); n > 0 {
+		index, ls.free = ls.free[n-1], ls.free[:n-1]
+	} else if len(ls.groups) >= ls.max {
+		return nil, fmt.Errorf("%w (%d): use fewer inline limits, or policies", ErrTooManyLimits, ls.max)
+	} else {
+		ls.groups = append(ls.groups, nil)
+	}
+	g := &Group{limits: make([]bucket.Limit, len(limits)), home: ls, text: string(text), index: index}
+	for i, l := range limits {
+		g.limits[i] = l.Reduced()
+	}
+	g.refs.Store(1)
+	ls.groups[index] = g
+	ls.byText[g.text] = g
+	return g, nil
+}
+
+// Len returns the number of different groups in use.
+func (ls *Limits) Len() int {
+	ls.mu.RLock()
+	defer ls.mu.RUnlock()
+	return len(ls.byText)
+}
+
+// at returns the group that a slot names. The slot's own reference keeps it in place.
+func (ls *Limits) at(index uint32) *Group {
+	ls.mu.RLock()
+	defer ls.mu.RUnlock()
+	return ls.groups[index]
+}
+
+// Limits returns the limits, reduced. The caller must not change them.
+func (g *Group) Limits() []bucket.Limit { return g.limits }
+
+// Release gives back one pin.
+func (g *Group) Release() {
+	if g.refs.Add(-1) > 0 {
+		return
+	}
+	ls := g.home
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	// Between the count reaching zero and this lock somebody may have interned the group again, or have released it
+	// again and come first.
+	if g.refs.Load() == 0 && ls.groups[g.index] == g {
+		ls.groups[g.index] = nil
+		ls.free = append(ls.free, g.index)
+		delete(ls.byText, g.text)
+	}
+}
+
+// Pin counts one more user, who calls Release in turn. The caller has a pin of its own or uses a slot.
+func (g *Group) Pin() { g.refs.Add(1) }

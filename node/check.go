@@ -1,0 +1,120 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
+)
+
+// Check decides one request: it takes the cost from every limit of the policy, or from none. A denial is a Decision and
+// not an error. It blocks at most for the deadline, and only if another node owns the key.
+//
+// The error wraps policy.ErrInvalid or policy.ErrUnknownPolicy if the request is wrong, policy.ErrUnavailable if the
+// node does not run, or is the error of ctx; nothing is taken then, except that a request already under way to its
+// owner when ctx ends may be charged. Safe for concurrent use.
+func (n *Node) Check(ctx context.Context, req policy.Request) (policy.Decision, error) {
+	h, err := n.policyOf(&req) // 1 policy: which limits apply
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	defer h.done()
+	return h.Check(ctx, req)
+}
+
+// Check is Node.Check for the policy of the handle; Request.Policy and Request.Limit are not looked at. It does not
+// allocate if this node owns the key and the key was not given by Attributes with more than 256 bytes in all.
+func (h *Handle) Check(ctx context.Context, req policy.Request) (policy.Decision, error) {
+	if err := h.node.accepts(ctx); err != nil {
+		return policy.Decision{}, err
+	}
+	q, err := h.question(&req) // 2 identity: whose bucket, in which partition
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	v := h.node.view.Load()
+	switch owner := v.owner(q.part); { // 3 owner: one array read
+	case owner == v.self:
+		return h.own(&q, h.node.clock.Now()), nil // mine: take from the table
+	case owner == nobody:
+		return h.unreachable(v, &q), nil
+	default:
+		return h.forward(ctx, v, &q, v.links[owner]) // other: one round trip
+	}
+}
+
+// question is a request as the owner sees it.
+type question struct {
+	id   bucket.ID
+	part int
+	cost int64
+	look bool
+}
+
+// question finds out whose bucket a request is about.
+func (h *Handle) question(req *policy.Request) (question, error) {
+	cost, err := req.Tokens()
+	if err != nil {
+		return question{}, err
+	}
+	var room [256]byte
+	var key []byte
+	if h.inline {
+		key, err = policy.AppendInlineKey(room[:0], h.policy, req)
+	} else {
+		key, err = h.policy.AppendKey(room[:0], req)
+	}
+	if err != nil {
+		return question{}, err
+	}
+	q := question{id: h.node.secrets.name(key), cost: cost, look: req.CheckOnly}
+	q.part = h.node.partition(q.id)
+	return q, nil
+}
+
+// own decides with the bucket in this node's memory.
+func (h *Handle) own(q *question, now bucket.Instant) policy.Decision {
+	a, err := h.node.take(h.group, q, now)
+	if err != nil {
+		return h.unreachable(h.node.view.Load(), q) // no memory for one more key
+	}
+	d := h.decision(a, policy.Owner, h.node.name)
+	h.count(q.part, d.Allowed, decidedHere)
+	return d
+}
+
+// take asks the table.
+func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (table.Answer, error) {
+	if q.look {
+		return n.owned.Look(q.part, q.id, g, now, q.cost), nil
+	}
+	return n.owned.Take(q.part, q.id, g, now, q.cost)
+}
+
+// decision puts the answer of a group into the words of the policy.
+func (h *Handle) decision(a table.Answer, by policy.DecidedBy, node string) policy.Decision {
+	l := &h.limits[a.Which]
+	return policy.Decision{
+		Allowed:    a.Allowed,
+		Never:      a.Never,
+		DecidedBy:  by,
+		Policy:     h.name,
+		LimitName:  l.Name,
+		Limit:      l.Burst,
+		Remaining:  a.Remaining,
+		Window:     h.windows[a.Which],
+		RetryAfter: a.RetryAfter,
+		ResetAfter: a.ResetAfter,
+		Node:       node,
+	}
+}
+
+// accepts says whether a check may be decided now.
+func (n *Node) accepts(ctx context.Context) error {
+	if s := stage(n.stage.Load()); s != running && s != leaving {
+		return fmt.Errorf("%w: node %s %s", policy.ErrUnavailable, n.name, s)
+	}
+	return ctx.Err()
+}

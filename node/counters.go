@@ -1,0 +1,171 @@
+package node
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket/table"
+	"github.com/drossel-dev/drossel/transport"
+)
+
+// where says where a check was decided.
+type where uint8
+
+const (
+	decidedHere where = iota
+	decidedElsewhere
+	decidedByRule
+)
+
+// counts are the checks of one policy. They are striped by partition: cores that work on different keys seldom meet in
+// one, and those that work on the same key meet at its bucket anyhow.
+type counts struct {
+	stripes [8]struct {
+		allowed, denied, forwarded, byRule atomic.Uint64
+		_                                  [32]byte
+	}
+}
+
+func (h *Handle) count(part int, allowed bool, w where) {
+	s := &h.counts.stripes[part%len(h.counts.stripes)]
+	if allowed {
+		s.allowed.Add(1)
+	} else {
+		s.denied.Add(1)
+	}
+	switch w {
+	case decidedElsewhere:
+		s.forwarded.Add(1)
+	case decidedByRule:
+		s.byRule.Add(1)
+	}
+}
+
+// counters are what a node counts besides.
+type counters struct {
+	served, passed                             atomic.Uint64
+	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
+	forwardLatency                             histogram
+}
+
+func (c *counters) fault(s transport.Status) {
+	switch s {
+	case transport.NotOwner:
+		c.faultNotOwner.Add(1)
+	case transport.Full:
+		c.faultFull.Add(1)
+	default:
+		c.faultUnreachable.Add(1)
+	}
+}
+
+// histogram counts durations by powers of two, from 16 µs up.
+type histogram struct {
+	buckets [histogramBuckets + 1]atomic.Uint64
+	sum     atomic.Int64 // ns
+}
+
+const (
+	histogramBuckets = 16
+	histogramShift   = 14 // 2^14 ns is 16.4 µs
+)
+
+func (h *histogram) observe(d time.Duration) {
+	h.sum.Add(int64(d))
+	h.buckets[min(bits.Len64(uint64(max(d-1, 0))>>histogramShift), histogramBuckets)].Add(1)
+}
+
+// Histogram is a distribution of durations.
+type Histogram struct {
+	// Count is the number of durations, Sum their total.
+	Count uint64
+	Sum   time.Duration
+	// Buckets count durations up to and including each bound, cumulatively.
+	Buckets map[time.Duration]uint64
+}
+
+func (h *histogram) snapshot() Histogram {
+	out := Histogram{Sum: time.Duration(h.sum.Load()), Buckets: make(map[time.Duration]uint64, histogramBuckets)}
+	for i := range h.buckets {
+		out.Count += h.buckets[i].Load()
+		if i < histogramBuckets {
+			out.Buckets[1<<(i+histogramShift)] = out.Count
+		}
+	}
+	return out
+}
+
+// Stats is what a node has counted since it was made, and how it stands.
+type Stats struct {
+	// Policies has the checks by policy, sorted by name; those with limits of their own stand last, as "(inline)".
+	Policies []PolicyStats
+	// Served counts checks decided or passed on for other nodes; Passed those passed on, because rings differed.
+	Served, Passed uint64
+	// Faults counts forwarded checks that a failure rule had to decide: the peer knew no owner it may ask, the owner's
+	// table was full, or there was no answer in time.
+	FaultNotOwner, FaultFull, FaultUnreachable uint64
+	// ForwardLatency is how long forwarded checks took.
+	ForwardLatency Histogram
+	// Table holds the owned buckets, LocalTable those of failure rules.
+	Table, LocalTable table.Stats
+	// Limits is the number of different groups of limits in memory.
+	Limits int
+	// Epoch names the ring; Members are in it, OwnedPartitions of Partitions are this node's.
+	Epoch                                uint64
+	Members, Partitions, OwnedPartitions int
+	// LinksUp is how many of the other members are connected.
+	LinksUp int
+}
+
+// PolicyStats are the checks made at this node by one policy.
+type PolicyStats struct {
+	Policy          string
+	Allowed, Denied uint64
+	// Forwarded of them were decided by another node, ByRule by a failure rule, and the rest here.
+	Forwarded, ByRule uint64
+}
+
+// InlineName stands for the policy in the counts of requests that brought their own limit.
+const InlineName = "(inline)"
+
+func (c *counts) snapshot(name string) PolicyStats {
+	p := PolicyStats{Policy: name}
+	for i := range c.stripes {
+		s := &c.stripes[i]
+		p.Allowed += s.allowed.Load()
+		p.Denied += s.denied.Load()
+		p.Forwarded += s.forwarded.Load()
+		p.ByRule += s.byRule.Load()
+	}
+	return p
+}
+
+// Stats returns the counts. Safe for concurrent use.
+func (n *Node) Stats() Stats {
+	v := n.view.Load()
+	c := &n.counters
+	s := Stats{
+		Served: c.served.Load(), Passed: c.passed.Load(),
+		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
+		ForwardLatency: c.forwardLatency.snapshot(),
+		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),
+		Epoch: v.epoch(), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),
+	}
+	if v.ring != nil {
+		s.Members = len(v.ring.Members())
+	}
+	for _, l := range v.links {
+		if l != nil && l.isUp() {
+			s.LinksUp++
+		}
+	}
+	for name, h := range n.handles {
+		s.Policies = append(s.Policies, h.counts.snapshot(name))
+	}
+	slices.SortFunc(s.Policies, func(a, b PolicyStats) int { return strings.Compare(a.Policy, b.Policy) })
+	s.Policies = append(s.Policies, n.inlineCounts.snapshot(InlineName))
+	return s
+}

@@ -1,0 +1,204 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/table"
+	"github.com/drossel-dev/drossel/transport"
+)
+
+// Serve answers one stream of another node until it ends. It implements transport.Handler.
+func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream) error {
+	if kind == transport.Bulk {
+		return n.serveBulk(ctx, s)
+	}
+	in := &inbound{node: n, from: from.ID, stream: s}
+	defer in.end()
+	return in.serve(ctx)
+}
+
+// inbound is the stream of checks from one other node, at the side that owns their keys.
+type inbound struct {
+	node   *Node
+	from   string
+	stream transport.Stream
+	groups []*table.Group // by the sender's number; nil where there was no room for its limits
+
+	sending sync.Mutex // Send, and what it sends
+	answers transport.AnswersFrame
+	frame   []byte
+
+	// Checks that were passed on come back in the goroutines of other links, which must not wait for this stream: they
+	// leave the answers here.
+	passing sync.Mutex
+	passed  []transport.Answer
+	wake    chan struct{} // nil until the first check is passed on
+}
+
+// serve decides what comes, one frame at a time, with one look at the clock for each.
+func (in *inbound) serve(ctx context.Context) error {
+	var f transport.ChecksFrame
+	for {
+		frame, err := in.stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := transport.DecodeChecks(frame, &f); err != nil {
+			return fmt.Errorf("checks from %s: %w", in.from, err)
+		}
+		for _, l := range f.Limits {
+			if err := in.learn(l); err != nil {
+				return fmt.Errorf("checks from %s: %w", in.from, err)
+			}
+		}
+		if err := in.decide(ctx, &f); err != nil {
+			return err
+		}
+	}
+}
+
+// learn keeps the limits that the sender will call by number.
+func (in *inbound) learn(l transport.LimitsBody) error {
+	if int(l.Ref) > len(in.groups) {
+		return fmt.Errorf("%w: limits %d after %d", transport.ErrFrame, l.Ref, len(in.groups))
+	}
+	if int(l.Ref) == len(in.groups) {
+		in.groups = append(in.groups, nil)
+	}
+	if old := in.groups[l.Ref]; old != nil {
+		old.Release()
+	}
+	g, err := in.node.limits.Intern(l.Limits)
+	if err != nil {
+		g = nil // as with a full table, the sender's failure rule decides
+	}
+	in.groups[l.Ref] = g
+	return nil
+}
+
+// decide answers a frame with a frame: its checks of owned keys are decided at once, and the others passed on. The
+// answer also says that the frame was taken, even if it holds nothing else.
+func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
+	n := in.node
+	v := n.view.Load()
+	now := n.clock.Now()
+	in.sending.Lock()
+	defer in.sending.Unlock()
+	in.answers.Dequeued++
+	in.answers.Answers = in.answers.Answers[:0]
+	for i := range f.Checks {
+		c := &f.Checks[i]
+		if int(c.Limits) >= len(in.groups) {
+			return fmt.Errorf("checks from %s: %w: limits %d were never sent", in.from, transport.ErrFrame, c.Limits)
+		}
+		a := transport.Answer{Number: c.Number, Status: transport.Full}
+		if g := in.groups[c.Limits]; g != nil {
+			part := n.partition(c.ID)
+			switch owner := v.owner(part); {
+			case owner == v.self:
+				a = in.own(c, part, g, now)
+			case owner == nobody || c.Hop > 0:
+				a.Status = transport.NotOwner
+			default:
+				if in.pass(ctx, c, g, v.links[owner]) {
+					continue
+				}
+				a.Status = transport.Unreachable
+			}
+		}
+		in.answers.Answers = append(in.answers.Answers, a)
+	}
+	n.counters.served.Add(uint64(len(f.Checks)))
+	return in.flushLocked()
+}
+
+// own decides with the bucket in this node's memory.
+func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.Instant) transport.Answer {
+	q := question{id: c.ID, part: part, cost: c.Cost, look: c.Look}
+	a, err := in.node.take(g, &q, now)
+	if err != nil {
+		return transport.Answer{Number: c.Number, Status: transport.Full}
+	}
+	return transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(a.Which), Decision: a.Decision}
+}
+
+func (in *inbound) flushLocked() error {
+	in.frame = transport.AppendAnswers(in.frame[:0], &in.answers)
+	return in.stream.Send(in.frame)
+}
+
+// passMargin is what a check that is passed on leaves for the way back.
+const passMargin = time.Millisecond
+
+// pass sends a check on to whom this node takes for the owner: the sender's ring is another. It happens once to a
+// check, so two nodes that disagree do not play ball with it.
+func (in *inbound) pass(ctx context.Context, c *transport.Check, g *table.Group, l *link) bool {
+	if c.Within <= passMargin {
+		return false
+	}
+	if in.wake == nil {
+		in.wake = make(chan struct{}, 1)
+		in.node.goroutines.Go(func() { in.sendPassed(ctx) }) // ends with the stream
+	}
+	out := calls.Get().(*call)
+	out.relay, out.relayNumber, out.to, out.group = in, c.Number, l.member.ID, g
+	out.begun = in.node.elapsed()
+	out.expires = out.begun + c.Within - passMargin
+	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Look: c.Look, Hop: 1}
+	if !l.enqueue(out) {
+		out.recycle()
+		return false
+	}
+	in.node.counters.passed.Add(1)
+	return true
+}
+
+// relayed takes the answer to a check that was passed on.
+func (in *inbound) relayed(c *call) {
+	a := c.answer
+	a.Number = c.relayNumber
+	if a.Status == transport.Decided && a.By == "" {
+		a.By = c.to
+	}
+	c.recycle()
+	in.passing.Lock()
+	in.passed = append(in.passed, a)
+	in.passing.Unlock()
+	select {
+	case in.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (in *inbound) sendPassed(ctx context.Context) {
+	var batch []transport.Answer
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-in.wake:
+		}
+		in.passing.Lock()
+		batch, in.passed = in.passed, batch[:0]
+		in.passing.Unlock()
+		in.sending.Lock()
+		in.answers.Answers = append(in.answers.Answers[:0], batch...)
+		err := in.flushLocked()
+		in.sending.Unlock()
+		if err != nil {
+			return // the stream is broken; serve finds out as well
+		}
+	}
+}
+
+func (in *inbound) end() {
+	for _, g := range in.groups {
+		if g != nil {
+			g.Release()
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package node
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
+)
+
+// localShare is which part of the memory for owned buckets failure rules may use for theirs: one in so many.
+const localShare = 8
+
+// retryUnreachable is what a denied caller is told to wait if its cost is more than a share of the burst: only the
+// owner can admit it, and by then the owner may be reachable, or lost and replaced.
+const retryUnreachable = time.Second
+
+// unreachable decides by the failure rule, because the owner can't be asked: from this node's own bucket of the N-th
+// part of the rate and the burst, so that all N nodes together admit what one owner would.
+func (h *Handle) unreachable(v *view, q *question) policy.Decision {
+	n := h.node
+	d := policy.Decision{DecidedBy: policy.Local, Degraded: true, Policy: h.name, Node: n.name,
+		LimitName: h.limits[0].Name, Limit: h.limits[0].Burst, Window: h.windows[0], RetryAfter: retryUnreachable}
+	g, err := h.share(v, q.id)
+	if err != nil {
+		return h.counted(q, d)
+	}
+	var a table.Answer
+	if q.look {
+		a = n.local.Look(q.part, q.id, g, n.clock.Now(), q.cost)
+	} else if a, err = n.local.Take(q.part, q.id, g, n.clock.Now(), q.cost); err != nil {
+		return h.counted(q, d) // not even memory for the rule's bucket: denied
+	}
+	d = h.decision(a, policy.Local, n.name)
+	d.Degraded = true
+	if a.Never && q.cost <= h.limits[a.Which].Burst { // never in this share, but not never
+		d.Never, d.RetryAfter = false, retryUnreachable
+	}
+	return h.counted(q, d)
+}
+
+func (h *Handle) counted(q *question, d policy.Decision) policy.Decision {
+	h.count(q.part, d.Allowed, decidedByRule)
+	return d
+}
+
+// shares are the limits of a policy divided by a number of nodes. The remainder of a burst goes to some of them, so
+// there is one group of limits for those who get the larger part and one for the others.
+type shares struct {
+	nodes  int
+	groups []*table.Group // by rank
+}
+
+// share returns this node's part of the limits for one key.
+func (h *Handle) share(v *view, id bucket.ID) (*table.Group, error) {
+	nodes, rank := v.rank(id)
+	s := h.shares.Load()
+	if s == nil || s.nodes != nodes {
+		made, err := h.divide(nodes)
+		if err != nil {
+			return nil, err
+		}
+		if h.shares.CompareAndSwap(s, made) {
+			// A check that still uses the old groups holds slots or pins none; the table carries levels over either way.
+			s.release()
+		} else {
+			made.release()
+		}
+		s = h.shares.Load()
+	}
+	return s.groups[min(rank, len(s.groups)-1)], nil
+}
+
+func (h *Handle) divide(nodes int) (*shares, error) {
+	s := &shares{nodes: nodes}
+	for rank := range nodes {
+		limits := make([]bucket.Limit, len(h.limits))
+		for i, l := range h.limits {
+			limits[i] = part(l.Limit, nodes, rank)
+		}
+		g, err := h.node.limits.Intern(limits)
+		if err != nil {
+			s.release()
+			return nil, err
+		}
+		s.groups = append(s.groups, g)
+	}
+	return s, nil
+}
+
+func (s *shares) release() {
+	if s == nil {
+		return
+	}
+	for _, g := range s.groups {
+		g.Release()
+	}
+}
+
+// part returns what the node of a rank gets of a limit: the N-th part of the rate, and of the burst whole tokens that
+// sum up to it over all ranks.
+func part(l bucket.Limit, nodes, rank int) bucket.Limit {
+	upTo := func(rank int) int64 {
+		hi, lo := bits.Mul64(uint64(l.Burst), uint64(rank))
+		q, _ := bits.Div64(hi, lo, uint64(nodes)) // rank <= nodes, so the quotient is at most the burst
+		return int64(q)
+	}
+	out := bucket.Limit{Count: l.Count, Per: l.Per, Burst: upTo(rank+1) - upTo(rank)}
+	if l.Per > math.MaxInt64/time.Duration(nodes) {
+		return bucket.Limit{Burst: out.Burst} // one token in more than 292 years
+	}
+	out.Per *= time.Duration(nodes)
+	return out
+}
+
+// rank returns how many nodes share a key, and this node's place among them, which differs from key to key so that the
+// remainders of bursts are spread.
+func (v *view) rank(id bucket.ID) (nodes, rank int) {
+	if v.ring == nil {
+		return 1, 0
+	}
+	members := v.ring.Members()
+	if v.self == outside {
+		return len(members) + 1, len(members)
+	}
+	key := id.Bytes()
+	weight := func(i int) uint64 {
+		h := xxhash.New()
+		h.Write(key[:])
+		h.WriteString(members[i].ID)
+		return h.Sum64()
+	}
+	own := weight(v.self)
+	for i := range members {
+		if w := weight(i); w < own || w == own && i < v.self {
+			rank++
+		}
+	}
+	return len(members), rank
+}

@@ -1,0 +1,110 @@
+package transport
+
+import (
+	"encoding/binary"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// Status says whether a check was decided.
+type Status uint8
+
+const (
+	// Decided: the decision is the owner's.
+	Decided Status = iota
+	// NotOwner: the node that was asked does not own the key and has forwarded as often as it may.
+	NotOwner
+	// Full: the owner has no memory left for a new key.
+	Full
+	// Unreachable: the node that was asked forwarded the check and had no answer in time.
+	Unreachable
+	statuses
+)
+
+// Answer is the answer to one Check.
+type Answer struct {
+	// Number is that of the check.
+	Number uint64
+	Status Status
+	// Which limit of the group spoke, 0 to 15.
+	Which uint8
+	// Decision holds if Status is Decided.
+	Decision bucket.Decision
+	// By is the stable id of the node that decided if it is not the one that was asked.
+	By string
+}
+
+// AnswersFrame is one frame of answers. Decoding reuses its slice.
+type AnswersFrame struct {
+	// Dequeued counts the frames of checks taken off this stream so far: each lets the sender send another.
+	Dequeued uint64
+	Answers  []Answer
+}
+
+const (
+	statusMask   byte = 7
+	flagAllowed  byte = 1 << 3
+	flagNever    byte = 1 << 4
+	flagBy       byte = 1 << 5
+	maxNameBytes      = 255
+)
+
+// AppendAnswers appends the frame to b.
+func AppendAnswers(b []byte, f *AnswersFrame) []byte {
+	b = append(b, byte(typeAnswers))
+	b = binary.AppendUvarint(b, f.Dequeued)
+	for i := range f.Answers {
+		a := &f.Answers[i]
+		flags := byte(a.Status) & statusMask
+		if a.Decision.Allowed {
+			flags |= flagAllowed
+		}
+		if a.Decision.Never {
+			flags |= flagNever
+		}
+		if a.By != "" {
+			flags |= flagBy
+		}
+		b = append(b, flags)
+		b = binary.AppendUvarint(b, a.Number)
+		if a.By != "" {
+			b = appendBytes(b, a.By)
+		}
+		if a.Status == Decided {
+			b = append(b, a.Which)
+			b = binary.AppendUvarint(b, uint64(a.Decision.Remaining))
+			b = binary.AppendUvarint(b, uint64(a.Decision.RetryAfter))
+			b = binary.AppendUvarint(b, uint64(a.Decision.ResetAfter))
+		}
+	}
+	return b
+}
+
+// DecodeAnswers reads a frame of answers into f. The error wraps ErrFrame; f is of no use then.
+func DecodeAnswers(frame []byte, f *AnswersFrame) error {
+	r := open(frame, typeAnswers)
+	f.Dequeued = r.uvarint()
+	f.Answers = f.Answers[:0]
+	for len(r.b) > 0 {
+		flags := r.byte()
+		a := Answer{Status: Status(flags & statusMask), Number: r.uvarint()}
+		if flags&flagBy != 0 {
+			a.By = string(r.bytes(maxNameBytes))
+		}
+		if a.Status == Decided {
+			a.Which = r.byte()
+			a.Decision = bucket.Decision{
+				Allowed:    flags&flagAllowed != 0,
+				Never:      flags&flagNever != 0,
+				Remaining:  r.int63(),
+				RetryAfter: r.duration(),
+				ResetAfter: r.duration(),
+			}
+		}
+		if a.Status >= statuses || a.Which >= maxStates {
+			r.fail("an answer is out of range")
+		}
+		f.Answers = append(f.Answers, a)
+	}
+	return r.end()
+}

@@ -1,0 +1,63 @@
+package transport
+
+import "encoding/binary"
+
+// Method names a call on the bulk stream.
+type Method uint8
+
+// AskStatus asks a node for what it knows of itself and the cluster; the reply is its JSON.
+const AskStatus Method = 1
+
+// Call is a request on the bulk stream.
+type Call struct {
+	// Number names the call on its stream; the reply carries it.
+	Number uint64
+	Method Method
+}
+
+// Reply answers a Call, in as many frames as it takes: the last one has More unset.
+type Reply struct {
+	Number uint64
+	// Failed says that Body is the text of an error.
+	Failed bool
+	More   bool
+	Body   []byte
+}
+
+// MaxReplyBody is how much of a reply one frame carries.
+const MaxReplyBody = MaxFrameBytes - 32
+
+// AppendCall appends the frame to b.
+func AppendCall(b []byte, c Call) []byte {
+	b = append(b, byte(typeCall), byte(c.Method))
+	return binary.AppendUvarint(b, c.Number)
+}
+
+// DecodeCall reads a call. The error wraps ErrFrame.
+func DecodeCall(frame []byte) (Call, error) {
+	r := open(frame, typeCall)
+	c := Call{Method: Method(r.byte()), Number: r.uvarint()}
+	return c, r.end()
+}
+
+// AppendReply appends the frame to b. The body is at most MaxReplyBody.
+func AppendReply(b []byte, p Reply) []byte {
+	var flags byte
+	if p.Failed {
+		flags |= 1
+	}
+	if p.More {
+		flags |= 2
+	}
+	b = append(b, byte(typeReply), flags)
+	b = binary.AppendUvarint(b, p.Number)
+	return appendBytes(b, p.Body)
+}
+
+// DecodeReply reads a reply, whose body aliases the frame. The error wraps ErrFrame.
+func DecodeReply(frame []byte) (Reply, error) {
+	r := open(frame, typeReply)
+	flags := r.byte()
+	p := Reply{Failed: flags&1 != 0, More: flags&2 != 0, Number: r.uvarint(), Body: r.bytes(MaxReplyBody)}
+	return p, r.end()
+}
