@@ -19,7 +19,8 @@ import (
 // Config says what a node is. The zero value is a node that is alone, opens no port and knows no policy.
 type Config struct {
 	// Name is the stable id: the same after a restart, different for every node of a cluster, at most 120 bytes.
-	// Default: "<hostname>:<gossip port>", or "alone" without Gossip.
+	// Default: "<hostname>:<gossip port>", on loopback "<ip>:<gossip port>", or "alone"
+	// without Gossip.
 	Name string
 	// Label names the cluster, at most 200 bytes. Nodes of different labels refuse each other. Default "drossel".
 	Label string
@@ -159,10 +160,9 @@ func (c Config) Validate() error {
 		if a.addr == "" {
 			continue
 		}
-		host, _, err := net.SplitHostPort(a.addr)
-		if err != nil {
+		if _, _, err := net.SplitHostPort(a.addr); err != nil {
 			say("%s is %q, want ip:port: %w", a.field, a.addr, err)
-		} else if len(c.Secret) == 0 && !c.Insecure && !loopback(host) {
+		} else if len(c.Secret) == 0 && !c.Insecure && OffLoopback(a.addr) {
 			say("%s is %s, off loopback, and there is no secret: anybody who reaches it could take part. "+
 				"Give all nodes one Secret (--secret-file), listen on 127.0.0.1, or say Insecure (--insecure)", a.field, a.addr)
 		}
@@ -173,8 +173,10 @@ func (c Config) Validate() error {
 	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(wrong...))
 }
 
-// loopback says whether only this machine reaches the host.
-func loopback(host string) bool {
+// OffLoopback says whether other machines may reach a "host:port" that is listened on. A name counts as off loopback,
+// except localhost.
+func OffLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())
 }

@@ -23,6 +23,7 @@ type link struct {
 	cancel context.CancelFunc
 	bulk   bulkLink
 	wake   chan struct{} // one token while there may be something to send
+	tried  chan struct{} // closed once the first attempt to connect is over
 
 	mu       sync.Mutex
 	state    linkState
@@ -78,7 +79,7 @@ var errTooManyFrames = errors.New("the peer says that it took more frames than i
 // newLink starts the goroutine that keeps the link connected; close ends it.
 func (n *Node) newLink(m ring.Member) *link {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &link{node: n, member: m, cancel: cancel, wake: make(chan struct{}, 1)}
+	l := &link{node: n, member: m, cancel: cancel, wake: make(chan struct{}, 1), tried: make(chan struct{})}
 	n.goroutines.Go(func() { l.run(ctx) })
 	return l
 }
@@ -168,6 +169,9 @@ func (l *link) takeIfLocked(want func(*call) bool, taken []*call) []*call {
 // set changes the state; in any state but up nothing can wait, except for the first connection.
 func (l *link) set(s linkState, err error) {
 	l.mu.Lock()
+	if l.state == connecting {
+		close(l.tried)
+	}
 	if l.state == closed {
 		s = closed
 	}

@@ -46,13 +46,15 @@ type Node struct {
 	stage atomic.Int32
 	view  atomic.Pointer[view]
 
-	viewing sync.Mutex // making a view, and what only that changes:
+	looking sync.Mutex // held while a view is made and put in place
+	viewing sync.Mutex // held while it is made; guards:
 	builder *ring.Builder
 	links   map[ring.Member]*link
 	state   ring.State
 
 	waiting    atomic.Int64 // checks in all links
 	expiryWake chan struct{}
+	ending     chan struct{} // closed by Close
 
 	lifecycle  sync.Mutex
 	network    Network
@@ -95,13 +97,14 @@ func New(cfg Config) (*Node, error) {
 		links:      make(map[ring.Member]*link),
 		state:      ring.Joining,
 		expiryWake: make(chan struct{}, 1),
+		ending:     make(chan struct{}),
 	}
 	n.boot = uint64(n.made.UnixNano())
 	if n.clock == nil {
 		n.clock = newMachineClock()
 	}
 	var err error
-	if n.name, err = cfg.name(); err != nil {
+	if n.name, err = cfg.name(n.boot); err != nil {
 		return nil, err
 	}
 	n.log = n.log.With("node", n.name)
@@ -128,18 +131,23 @@ func New(cfg Config) (*Node, error) {
 }
 
 // name returns the stable id.
-func (c Config) name() (string, error) {
+func (c Config) name(boot uint64) (string, error) {
 	if c.Name != "" {
 		return c.Name, nil
 	}
 	if c.Gossip == "" {
 		return "alone", nil
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("%w: Name is empty and the host has none: %w", ErrConfig, err)
+	host, port, _ := net.SplitHostPort(c.Gossip) // Validate has split it
+	if OffLoopback(c.Gossip) {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("%w: Name is empty and the host has none: %w", ErrConfig, err)
+		}
 	}
-	_, port, _ := net.SplitHostPort(c.Gossip) // Validate has split it
+	if port == "0" { // a port that differs each time makes no stable id, but nodes must still differ
+		port = strconv.FormatUint(boot, 36)
+	}
 	return host + ":" + port, nil
 }
 
@@ -176,10 +184,11 @@ func (n *Node) Start(ctx context.Context) error {
 	joining, done := context.WithTimeout(ctx, firstJoin)
 	met := n.join(joining)
 	done()
-	if err := n.enter(ctx, ring.Active); err != nil {
-		n.log.Warn("the others were not told that this node is active; gossip will", "error", err)
-	}
+	n.setState(ring.Active)
 	n.look()
+	if err := n.membership.SetState(ctx, ring.Active); err != nil {
+		n.log.Warn("the others may hear late that this node is active", "error", err)
+	}
 	for _, f := range []func(context.Context){n.follow, n.expireLate, n.upkeep} {
 		n.goroutines.Go(func() { f(life) })
 	}
@@ -250,12 +259,11 @@ func (c Config) peerBind() string {
 	return net.JoinHostPort(host, "0")
 }
 
-// enter changes this node's state, for itself and for the others.
-func (n *Node) enter(ctx context.Context, s ring.State) error {
+// setState changes this node's state as it counts for its own ring. The others go by what membership tells them.
+func (n *Node) setState(s ring.State) {
 	n.viewing.Lock()
+	defer n.viewing.Unlock()
 	n.state = s
-	n.viewing.Unlock()
-	return n.membership.SetState(ctx, s)
 }
 
 func (n *Node) ownState() ring.State {
@@ -292,24 +300,26 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// Leave takes this node out of the ring and tells the others, then waits until they had time to hear of it, or ctx
-// ends. Checks are still answered, by the others' buckets. Call Close afterwards. It does nothing unless the node runs.
+// Leave tells the others that this node goes, so that they take its keys, and gives the keys up itself once they have
+// had time to hear of it, or ctx ends. Checks are answered throughout. Call Close afterwards. It does nothing unless the
+// node runs.
 func (n *Node) Leave(ctx context.Context) error {
 	n.lifecycle.Lock()
 	defer n.lifecycle.Unlock()
 	if !n.stage.CompareAndSwap(int32(running), int32(leaving)) {
 		return nil
 	}
-	err := n.enter(ctx, ring.Leaving)
-	n.look()
-	select { // what was sent to this node as an owner is still answered
+	err := n.membership.SetState(ctx, ring.Leaving)
+	select { // who has not heard yet still asks this node, and must not be sent to somebody who has not heard either
 	case <-ctx.Done():
 	case <-time.After(leavePropagation):
 	}
+	n.setState(ring.Leaving)
+	n.look()
 	return errors.Join(err, n.membership.Leave(ctx))
 }
 
-// leavePropagation is how long a node that leaves goes on answering what still comes for it: gossip reaches everybody in
+// leavePropagation is how long a node that leaves goes on deciding what still comes for it: gossip reaches everybody in
 // a few tenths of a second.
 const leavePropagation = 500 * time.Millisecond
 
@@ -322,6 +332,7 @@ func (n *Node) Close() error {
 		return nil
 	}
 	n.cancel()
+	close(n.ending)
 	n.viewing.Lock()
 	for _, l := range n.links {
 		l.close()

@@ -15,7 +15,10 @@ import (
 	"github.com/drossel-dev/drossel/transport/mem"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// memberlist ends a probe that is under way when it is shut down by itself, after its timeout.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+}
 
 // policies are those of most tests: "api" by user, 10 an hour; "tenant" by two attributes, two limits.
 func policies(t testing.TB) *policy.Set {
@@ -72,6 +75,7 @@ func cluster(t testing.TB, network *mem.Network, size int, change func(i int, c 
 		}
 		nodes[i] = start(t, cfg)
 	}
+	settled(t, nodes)
 	return nodes
 }
 

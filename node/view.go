@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/ring"
@@ -44,12 +45,32 @@ func (n *Node) follow(ctx context.Context) {
 	}
 }
 
-// look makes a view of the members there are now, and links to those it has none to.
+// look makes a view of the members there are now. A link to a new member is tried before checks depend on it.
 func (n *Node) look() {
+	n.looking.Lock()
+	defer n.looking.Unlock()
+	v, gone, ok := n.draft()
+	if !ok {
+		return
+	}
+	n.connected(v)
+	old := n.view.Swap(v)
+	// Links are closed after the view that used them is out of use; a check that still holds it decides by rule.
+	for _, l := range gone {
+		l.close()
+	}
+	if old.epoch() != v.epoch() {
+		n.log.Info("ring changed", "epoch", epochText(v.epoch()), "members", slices.Collect(v.names), "owned", v.ownedPartitions())
+	}
+}
+
+// draft makes a view with its links, and says which links it has no use for. It is not ok if the node has ended or the
+// members can't be placed; the last view stays in use then.
+func (n *Node) draft() (v *view, gone map[ring.Member]*link, ok bool) {
 	n.viewing.Lock()
 	defer n.viewing.Unlock()
 	if stage(n.stage.Load()) == ended {
-		return
+		return nil, nil, false
 	}
 	var members []ring.Member
 	for _, m := range n.membership.Members() {
@@ -60,17 +81,16 @@ func (n *Node) look() {
 			members = append(members, m)
 		}
 	}
-	v := &view{self: outside}
+	v = &view{self: outside}
 	r, err := n.builder.Place(members)
 	switch {
 	case err == nil:
 		v.ring, v.self = r, r.Index(n.name)
 	case !errors.Is(err, ring.ErrNoMembers):
 		n.log.Error("the ring could not be made; the last one stays in use", "error", err)
-		return
+		return nil, nil, false
 	}
-	old := n.view.Load()
-	gone := maps.Clone(n.links)
+	gone = maps.Clone(n.links)
 	if v.ring != nil {
 		v.links = make([]*link, len(v.ring.Members()))
 		for i, m := range v.ring.Members() {
@@ -86,14 +106,27 @@ func (n *Node) look() {
 			delete(gone, m)
 		}
 	}
-	n.view.Store(v)
-	// Links are closed after the view that used them is out of use; a check that still holds it decides by rule.
-	for m, l := range gone {
-		l.close()
+	for m := range gone {
 		delete(n.links, m)
 	}
-	if old == nil || old.epoch() != v.epoch() {
-		n.log.Info("ring changed", "epoch", v.epoch(), "members", slices.Collect(v.names), "owned", v.ownedPartitions())
+	return v, gone, true
+}
+
+// connected waits until every link of a view was tried once, for the time that an attempt may take at the most.
+func (n *Node) connected(v *view) {
+	patience := time.NewTimer(dialTimeout)
+	defer patience.Stop()
+	for _, l := range v.links {
+		if l == nil {
+			continue
+		}
+		select {
+		case <-l.tried:
+		case <-patience.C:
+			return
+		case <-n.ending:
+			return
+		}
 	}
 }
 

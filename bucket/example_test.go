@@ -1,0 +1,64 @@
+package bucket_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+func ExampleState() {
+	limit := bucket.Limit{Count: 10, Per: time.Second, Burst: 100}
+	began := time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
+	at := func(t time.Time) bucket.Instant { return bucket.Instant(t.Sub(began)) }
+
+	s := bucket.Full(limit, at(began))
+	d := s.Take(limit, at(began), 100)
+	fmt.Println("100 at once:", d.Allowed, d.Remaining)
+
+	d = s.Take(limit, at(began), 5)
+	fmt.Println("5 more:", d.Allowed, "retry after", d.RetryAfter)
+
+	d = s.Take(limit, at(began.Add(500*time.Millisecond)), 5)
+	fmt.Println("5 more, then:", d.Allowed, "full after", d.ResetAfter)
+	// Output:
+	// 100 at once: true 0
+	// 5 more: false retry after 500ms
+	// 5 more, then: true full after 10s
+}
+
+func ExampleState_Look() {
+	limit := bucket.Limit{Count: 1, Per: time.Minute, Burst: 3}
+	s := bucket.Full(limit, 0)
+	s.Take(limit, 0, 2)
+	d := s.Look(limit, 0, 3)
+	fmt.Println(d.Allowed, d.Remaining, d.RetryAfter)
+	// Output: false 1 2m0s
+}
+
+func ExampleState_Adopt() {
+	old := bucket.Limit{Count: 10, Per: time.Second, Burst: 100}
+	smaller := bucket.Limit{Count: 5, Per: time.Second, Burst: 20}
+	s := bucket.Full(old, 0)
+	s.Take(old, 0, 10)
+
+	s.Adopt(old, smaller, 0)
+	fmt.Println("cut to the smaller burst:", s.Tokens)
+	s.Adopt(smaller, old, 0)
+	fmt.Println("nothing granted by the larger:", s.Tokens)
+	// Output:
+	// cut to the smaller burst: 20
+	// nothing granted by the larger: 20
+}
+
+func ExampleLimit_Reduced() {
+	limit := bucket.Limit{Count: 600, Per: time.Minute, Burst: 50}
+	fmt.Printf("%+v\n", limit.Reduced())
+	// Output: {Count:1 Per:100ms Burst:50}
+}
+
+func ExampleLimit_Window() {
+	limit := bucket.Limit{Count: 20, Per: time.Second, Burst: 40}
+	fmt.Println(limit.Window())
+	// Output: 2s
+}

@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxTextBytes bounds the text that Parse reads.
+const MaxTextBytes = 1 << 20
+
+// Parse reads a set of policies from YAML. name is the name of the file, and is only used in messages.
+//
+// The text is one document: "version: 1", and "policies", which maps the name of each policy to its "key", a list of
+// attribute names or [], and its "limits", a list of at least one limit with a "rate" as ParseRate reads it, and a
+// "burst" and a "name" if need be. The burst is the rate's count if it is left out. Reading is strict: an unknown or
+// repeated field, an anchor, alias, tag or merge key is an error, as is a field of a later version.
+//
+// The error is a *ParseError that holds all that is wrong, with line and column. Of text that is not YAML it holds the
+// first place only, for the rest cannot be read.
+func Parse(name string, text []byte) (*Set, error) {
+	r := &reader{file: name}
+	r.read(text)
+	if len(r.err.Problems) > 0 {
+		r.err.sort()
+		return nil, &r.err
+	}
+	s := &Set{byName: make(map[string]*Policy, len(r.policies))}
+	for _, p := range r.policies {
+		s.byName[p.Name] = p.named()
+	}
+	s.names = slices.Sorted(maps.Keys(s.byName))
+	return s, nil
+}
+
+// reader holds what was read of one text, and what was wrong with it.
+type reader struct {
+	file     string
+	policies []*Policy
+	err      ParseError
+}
+
+// wrong notes a problem at a node.
+func (r *reader) wrong(n *yaml.Node, format string, args ...any) {
+	r.wrongAt(n.Line, n.Column, format, args...)
+}
+
+func (r *reader) wrongAt(line, column int, format string, args ...any) {
+	r.err.Problems = append(r.err.Problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
+}
+
+// read splits the text into its nodes.
+func (r *reader) read(text []byte) {
+	if len(text) > MaxTextBytes {
+		r.wrongAt(1, 1, "the text has %d bytes, want at most %d", len(text), MaxTextBytes)
+		return
+	}
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	switch err := documents.Decode(&first); {
+	case errors.Is(err, io.EOF) || err == nil && isNull(first.Content[0]):
+		r.wrongAt(1, 1, "there is nothing in it: want version: 1 and policies, at least policies: {}")
+		return
+	case err != nil:
+		r.notYAML(err)
+		return
+	}
+	switch err := documents.Decode(&second); {
+	case err == nil:
+		r.wrong(&second, "a second document starts here: want one")
+	case !errors.Is(err, io.EOF):
+		r.notYAML(err)
+		return
+	}
+	r.plainOnly(first.Content[0])
+	r.top(first.Content[0])
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// notYAML notes an error of the YAML reader, which knows a line at best.
+func (r *reader) notYAML(err error) {
+	line, text := 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		line, _ = strconv.Atoi(m[1]) // digits only
+		text = err.Error()[len(m[0]):]
+	}
+	r.wrongAt(max(line, 1), 1, "not YAML, at this line or below: %s", text)
+}
+
+// plainOnly refuses what makes one part of the text mean another, or other than it looks.
+func (r *reader) plainOnly(n *yaml.Node) {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		r.wrong(n, "aliases (*%s) are refused: write the value out", n.Value)
+		return // what it stands for has been seen where it stands
+	case n.Anchor != "":
+		r.wrong(n, "anchors (&%s) are refused: write the value out where it is needed", n.Anchor)
+	case n.Style&yaml.TaggedStyle != 0:
+		r.wrong(n, "tags (%s) are refused: leave the tag out", n.Tag)
+	}
+	for _, c := range n.Content {
+		r.plainOnly(c)
+	}
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

@@ -1,0 +1,343 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+)
+
+const good = `# What the service lets through.
+version: 1
+policies:
+  api:
+    key: [user]
+    limits: [{rate: 20/s, burst: 40}, {rate: 10_000/h}, {name: slow, rate: 1M/30d, burst: 10k}]
+  ceiling: {key: [], limits: [{rate: 50_000/s, burst: 1_000}]}
+  "blocked":
+    key:
+      - tenant
+      - model
+    limits:
+      - rate: '0/s'
+        burst: 0
+`
+
+func TestParse(t *testing.T) {
+	s, err := policy.Parse("limits.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]*policy.Policy{
+		"api": {Name: "api", Key: []string{"user"}, Limits: []policy.Limit{
+			{Name: "api", Limit: bucket.Limit{Count: 20, Per: time.Second, Burst: 40}},
+			{Name: "api-2", Limit: bucket.Limit{Count: 10_000, Per: time.Hour, Burst: 10_000}},
+			{Name: "slow", Limit: bucket.Limit{Count: 1_000_000, Per: 30 * day, Burst: 10_000}},
+		}},
+		"ceiling": {Name: "ceiling", Limits: []policy.Limit{
+			{Name: "ceiling", Limit: bucket.Limit{Count: 50_000, Per: time.Second, Burst: 1000}},
+		}},
+		"blocked": {Name: "blocked", Key: []string{"tenant", "model"}, Limits: []policy.Limit{
+			{Name: "blocked", Limit: bucket.Limit{Per: time.Second}},
+		}},
+	}
+	got := map[string]*policy.Policy{}
+	for _, name := range s.Names() {
+		if got[name], err = s.Policy(name); err != nil {
+			t.Error(err)
+		}
+		if err := got[name].Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if s.Len() != 3 {
+		t.Errorf("%d policies, want 3", s.Len())
+	}
+}
+
+func TestParseNone(t *testing.T) {
+	if s, err := policy.Parse("limits.yaml", []byte("version: 1\npolicies: {}\n")); err != nil || s.Len() != 0 {
+		t.Errorf("no policies: %d, %v", s.Len(), err)
+	}
+}
+
+func TestParseSaysAllAtOnce(t *testing.T) {
+	const text = `version: 1
+policies:
+  api:
+    key: user
+    limits:
+      - {rate: 0.5/s}
+      - {rat: 10/min, burst: 40}
+`
+	const want = `limits.yaml:4:10: policy "api": key: want a list: write [user]
+limits.yaml:6:17: policy "api": limit 1: rate "0.5/s", byte 2: want a whole number: write 1/2s instead of 0.5/s
+limits.yaml:7:10: policy "api": limit 2: unknown field "rat": did you mean "rate"?`
+	_, err := policy.Parse("limits.yaml", []byte(text))
+	var all *policy.ParseError
+	if !errors.As(err, &all) || !errors.Is(err, policy.ErrInvalidPolicy) {
+		t.Fatalf("got %v, want a ParseError that wraps ErrInvalidPolicy", err)
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+	if first := all.Problems[0]; first.File != "limits.yaml" || first.Line != 4 || first.Column != 10 {
+		t.Errorf("the first problem is at %+v, want limits.yaml 4:10", first)
+	}
+}
+
+// TestParseRefuses gives each text in which one thing is wrong, and the whole of its error without the file.
+func TestParseRefuses(t *testing.T) {
+	// one writes a policy of which only the part in question differs.
+	one := func(fields string) string { return "version: 1\npolicies:\n  api: {" + fields + "}\n" }
+	limits := func(limits string) string { return one("key: [user], limits: [" + limits + "]") }
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "1:1: there is nothing in it: want version: 1 and policies, at least policies: {}"},
+		{"comment only", "# nothing yet\n",
+			"1:1: there is nothing in it: want version: 1 and policies, at least policies: {}"},
+		{"null", "~\n", "1:1: there is nothing in it: want version: 1 and policies, at least policies: {}"},
+		{"list", "- 1\n", "1:1: a list here: want fields: version, policies"},
+		{"text", "hello\n", "1:1: a single value here: want fields: version, policies"},
+		{"not YAML", "a:\n  - [1\n", "1:1: not YAML, at this line or below: did not find expected ',' or ']'"},
+		{"tab", "version: 1\n\tpolicies: {}\n",
+			"2:1: not YAML, at this line or below: found a tab character that violates indentation"},
+		{"binary", "\x00\x01", "1:1: not YAML, at this line or below: control characters are not allowed"},
+		{"no version", "policies: {}\n", `1:1: field "version" is missing: want version: 1`},
+		{"other version", "version: 2\npolicies: {}\n", `1:10: version "2" is not known to this version: want the number 1`},
+		{"version as text", "version: '1'\npolicies: {}\n",
+			`1:10: version "1" is not known to this version: want the number 1`},
+		{"version as list", "version: [1]\npolicies: {}\n", `1:10: version: a list here: want 1`},
+		{"no policies", "version: 1\n",
+			`1:1: field "policies" is missing: want policies by name, such as {api: {key: [user], limits: [{rate: 10/min}]}}`},
+		{"null policies", "version: 1\npolicies:\n",
+			"2:10: policies: nothing here: want policies by name, such as {api: {key: [user], limits: [{rate: 10/min}]}}"},
+		{"list of policies", "version: 1\npolicies: [api]\n",
+			"2:11: policies: a list here: want policies by name, such as {api: {key: [user], limits: [{rate: 10/min}]}}"},
+		{"second document", "version: 1\npolicies: {}\n---\nversion: 1\n", "3:1: a second document starts here: want one"},
+		{"second document not YAML", "version: 1\npolicies: {}\n---\n[\n",
+			"4:1: not YAML, at this line or below: did not find expected node content"},
+		{"near field", "version: 1\npolices: {}\n", `2:1: unknown field "polices": did you mean "policies"?`},
+		{"far field", "version: 1\npolicies: {}\nlimits: 3\n", `3:1: unknown field "limits": want "version", "policies"`},
+		{"later field", "version: 1\nexempt: []\npolicies: {}\n",
+			`2:1: field "exempt" is not known to this version: leave it out`},
+		{"field twice", "version: 1\npolicies: {}\nversion: 1\n",
+			`3:1: field "version" is there twice, first at line 1: leave one out`},
+		{"number as a policy's name", "version: 1\npolicies: {404: {}}\n",
+			`2:12: policies: "404" is no name: write it in quotes if it is meant as one`},
+		{"list as a policy's name", "version: 1\npolicies: {[a]: {}}\n", "2:12: policies: a list here: want a name"},
+		{"policy twice", "version: 1\npolicies:\n  a: {key: [], limits: [{rate: 1/s}]}\n" +
+			"  a: {key: [], limits: [{rate: 1/s}]}\n",
+			`4:3: policy "a" is defined twice, first at line 3: rename one`},
+		{"C67 policy not in ASCII", "version: 1\npolicies:\n  é: {key: [], limits: [{rate: 1/s}]}\n",
+			`3:3: policy "é": name: "é" has "\xc3" at byte 1, want printable ASCII without spaces, quotes and backslashes`},
+		{"C67 quote in a name", "version: 1\npolicies:\n  'a\"b': {key: [], limits: [{rate: 1/s}]}\n",
+			`3:3: policy "a\"b": name: "a\"b" has "\"" at byte 2, want printable ASCII without spaces, quotes and backslashes`},
+		{"null policy", "version: 1\npolicies:\n  a:\n", `3:5: policy "a": nothing here: want fields: key, limits`},
+		{"policy is a list", "version: 1\npolicies:\n  a: [1]\n", `3:6: policy "a": a list here: want fields: key, limits`},
+		{"C127 no limits", one("key: [user]"),
+			`3:8: policy "api": field "limits" is missing: want a list of limits, such as [{rate: 10/min}]`},
+		{"empty limits", limits(""), `3:30: policy "api": limits: none, want at least one, such as {rate: 10/min}`},
+		{"null limits", one("key: [user], limits: "),
+			`3:30: policy "api": limits: nothing here: want a list of limits, such as [{rate: 10/min}]`},
+		{"limits not a list", one("key: [user], limits: {rate: 1/s}"),
+			`3:30: policy "api": limits: a mapping here: want a list of limits, such as [{rate: 10/min}]`},
+		{"C110 no key", one("limits: [{rate: 1/s}]"),
+			`3:8: policy "api": field "key" is missing: want the attributes that form the key, such as [user], ` +
+				`or [] for one bucket for all`},
+		{"null key", one("key: , limits: [{rate: 1/s}]"),
+			`3:14: policy "api": key: nothing here: want a list of attributes, such as [user], or []`},
+		{"key is a mapping", one("key: {a: b}, limits: [{rate: 1/s}]"),
+			`3:14: policy "api": key: a mapping here: want a list of attributes, such as [user], or []`},
+		{"key is a scalar", one("key: user, limits: [{rate: 1/s}]"), `3:14: policy "api": key: want a list: write [user]`},
+		{"key of numbers", one("key: [1], limits: [{rate: 1/s}]"),
+			`3:15: policy "api": key: "1" is no name: write it in quotes if it is meant as one`},
+		{"attribute twice", one("key: [a, b, a], limits: [{rate: 1/s}]"),
+			`3:21: policy "api": key attribute "a" is named twice: leave one out`},
+		{"alternatives", one("key: [user|ip], limits: [{rate: 1/s}]"),
+			`3:15: policy "api": key attribute "user|ip": alternatives ("|") are not known to this version, want one name`},
+		{"attribute with a space", one(`key: ["a b"], limits: [{rate: 1/s}]`),
+			`3:15: policy "api": key attribute 1: "a b" has " " at byte 2, ` +
+				`want printable ASCII without spaces, quotes and backslashes`},
+		{"later field of a policy", one("key: [user], when: {a: b}, limits: [{rate: 1/s}]"),
+			`3:22: policy "api": field "when" is not known to this version: leave it out`},
+		{"merge key", "version: 1\npolicies:\n  api: {<<: {}, key: [], limits: [{rate: 1/s}]}\n",
+			`3:9: policy "api": merge keys (<<) are refused: write the fields out`},
+		{"anchor", one("key: &k [user], limits: [{rate: 1/s}]"),
+			"3:14: anchors (&k) are refused: write the value out where it is needed"},
+		{"tag", one("key: [user], limits: [{rate: !rate 1/s}]"), "3:38: tags (!rate) are refused: leave the tag out"},
+		{"C127 no rate", limits("{burst: 3}"),
+			`3:31: policy "api": limit 1: field "rate" is missing: want COUNT/PERIOD, such as 10/min`},
+		{"C127 no period", limits("{rate: 10}"),
+			`3:40: policy "api": limit 1: rate "10", byte 3: want COUNT/PERIOD, such as "10/min"`},
+		{"null rate", limits("{rate: }"),
+			`3:38: policy "api": limit 1: rate: nothing here: want COUNT/PERIOD, such as 10/min`},
+		{"rate is a list", limits("{rate: [1]}"),
+			`3:38: policy "api": limit 1: rate: a list here: want COUNT/PERIOD, such as 10/min`},
+		{"C47 zero period", limits("{rate: 10/0s}"),
+			`3:41: policy "api": limit 1: rate "10/0s", byte 4: want a period above zero`},
+		{"C47 NaN", limits("{rate: NaN/1s}"),
+			`3:38: policy "api": limit 1: rate "NaN/1s", byte 1: want a whole number, such as "10", "10_000", "10k" or "1M"`},
+		{"C47 negative", limits("{rate: -1/1s}"),
+			`3:38: policy "api": limit 1: rate "-1/1s", byte 1: want a number of at least 0`},
+		{"C47 exponent", limits("{rate: 1e400/1s}"),
+			`3:39: policy "api": limit 1: rate "1e400/1s", byte 2: want a whole number, such as "10", "10_000", "10k" or "1M"`},
+		{"rate in quotes", limits(`{rate: "10/0s"}`),
+			`3:38: policy "api": limit 1: rate "10/0s", byte 4: want a period above zero`},
+		{"burst is a fraction", limits("{rate: 1/s, burst: 1.5}"),
+			`3:51: policy "api": limit 1: burst: count "1.5", byte 2: ` +
+				`want a whole number, such as "10", "10_000", "10k" or "1M"`},
+		{"burst is negative", limits("{rate: 1/s, burst: -1}"),
+			`3:50: policy "api": limit 1: burst: count "-1", byte 1: want a number of at least 0`},
+		{"null burst", limits("{rate: 1/s, burst: }"),
+			`3:50: policy "api": limit 1: burst: nothing here: want a count, or leave it out`},
+		{"later field of a limit", limits("{quota: 10M/month}"),
+			`3:32: policy "api": limit 1: field "quota" is not known to this version: leave it out`},
+		{"C128 limit twice", limits("{rate: 600/min}, {rate: 5/s, burst: 600}, {rate: 10/s, burst: 600}"),
+			`3:73: policy "api": limit 3 is the same as limit 1 (600/min, burst 600): leave one out`},
+		{"name twice", limits("{name: a, rate: 1/s}, {name: a, rate: 2/s}"),
+			`3:53: policy "api": limit 2 has the name "a" of limit 1: give each its own`},
+		{"name of another by default", limits("{rate: 1/s}, {rate: 2/s}, {name: api-2, rate: 3/s}"),
+			`3:57: policy "api": limit 3 has the name "api-2" of limit 2: give each its own`},
+		{"empty name", limits("{name: '', rate: 1/s}"),
+			`3:38: policy "api": limit 1: name: nothing here: leave it out, or write a name`},
+		{"number as a name", limits("{name: 5, rate: 1/s}"),
+			`3:38: policy "api": limit 1: name: "5" is no name: write it in quotes if it is meant as one`},
+		{"seventeen limits", limits(strings.Join(rates(17), ", ")),
+			`3:30: policy "api": limits: 17 of them, want at most 16`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := policy.Parse("f", []byte(c.text))
+			if s != nil || !errors.Is(err, policy.ErrInvalidPolicy) {
+				t.Fatalf("got %v, %v, want an error that wraps ErrInvalidPolicy", s, err)
+			}
+			if diff := cmp.Diff("f:"+c.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// rates returns n limits that differ.
+func rates(n int) []string {
+	limits := make([]string, n)
+	for i := range limits {
+		limits[i] = fmt.Sprintf("{rate: %d/s}", i+1)
+	}
+	return limits
+}
+
+func TestParseSixteenLimits(t *testing.T) {
+	text := "version: 1\npolicies: {a: {key: [], limits: [" + strings.Join(rates(policy.MaxLimits), ", ") + "]}}"
+	s, err := policy.Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.Policy("a"); err != nil || p.Limits[15].Name != "a-16" {
+		t.Errorf("the last limit of %+v, %v, want a-16", p, err)
+	}
+}
+
+// TestParseCountsUnreadableLimits: messages count limits as the file does, also where one before could not be read,
+// and a limit that could not be read is not taken for another.
+func TestParseCountsUnreadableLimits(t *testing.T) {
+	const text = "version: 1\npolicies: {a: {key: [], limits: [{rate: x}, {rate: y}, {rate: 1/s}, {rate: 1/s}]}}"
+	_, err := policy.Parse("f", []byte(text))
+	var all *policy.ParseError
+	if !errors.As(err, &all) || len(all.Problems) != 3 {
+		t.Fatalf("got %v, want three problems", err)
+	}
+	const want = `policy "a": limit 4 is the same as limit 3 (1/s, burst 1): leave one out`
+	if got := all.Problems[2].Text; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestParseAliases(t *testing.T) {
+	const text = "version: 1\npolicies:\n  a: &a {key: [], limits: [{rate: 1/s}]}\n  b: *a\n"
+	const want = "f:3:6: anchors (&a) are refused: write the value out where it is needed\n" +
+		"f:4:6: aliases (*a) are refused: write the value out"
+	if _, err := policy.Parse("f", []byte(text)); err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+func TestParseIsBounded(t *testing.T) {
+	t.Run("size", func(t *testing.T) {
+		text := make([]byte, policy.MaxTextBytes+1)
+		const want = "f:1:1: the text has 1048577 bytes, want at most 1048576"
+		if _, err := policy.Parse("f", text); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+	t.Run("just small enough", func(t *testing.T) {
+		text := good + "#" + strings.Repeat("x", policy.MaxTextBytes-len(good)-1)
+		if _, err := policy.Parse("f", []byte(text)); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, text := range map[string]string{
+		"deep lists":    strings.Repeat("[", policy.MaxTextBytes),
+		"deep mappings": strings.Repeat("{a: ", policy.MaxTextBytes/4),
+		"deep closed":   "policies: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+		"deep blocks":   strings.Repeat("- ", 9000) + "a",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := policy.Parse("f", []byte(text)); !errors.Is(err, policy.ErrInvalidPolicy) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("many problems", func(t *testing.T) {
+		var text strings.Builder
+		text.WriteString("version: 1\npolicies: {}\n")
+		for i := range 5000 {
+			fmt.Fprintf(&text, "field%d: 1\n", i)
+		}
+		_, err := policy.Parse("f", []byte(text.String()))
+		if err == nil || strings.Count(err.Error(), "\n") != 100 || !strings.HasSuffix(err.Error(), "\nand 4900 more") {
+			t.Errorf("the error is not bounded: %v", err)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		good, "", "---\n", "version: 1\npolicies: {a: {key: user}}",
+		"a: &a [*a]", "<<: 1", "? [a]\n: b", "!!binary x",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := policy.Parse("f", text)
+		if err != nil {
+			var all *policy.ParseError
+			if s != nil || !errors.As(err, &all) || len(all.Problems) == 0 {
+				t.Fatalf("got %v, %#v", s, err)
+			}
+			for _, p := range all.Problems {
+				if p.Line < 1 || p.Column < 1 || p.Text == "" {
+					t.Fatalf("a problem is nowhere: %+v", p)
+				}
+			}
+			return
+		}
+		for _, name := range s.Names() {
+			p, err := s.Policy(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Validate(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

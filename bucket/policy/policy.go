@@ -1,0 +1,153 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+const (
+	// MaxLimits bounds the limits of one policy.
+	MaxLimits = 16
+	// MaxKeyParts bounds the attributes that form a key, and the parts of a key given outright.
+	MaxKeyParts = 16
+	// MaxNameBytes bounds the names of policies, limits and attributes.
+	MaxNameBytes = 128
+)
+
+// ErrInvalidPolicy is wrapped by every error about a policy, in Go or in a file. The text names the policy and field.
+var ErrInvalidPolicy = errors.New("invalid policy")
+
+// Policy is a named list of limits that apply together to one key. The zero Policy is not valid.
+//
+// A Policy that came from a Set is shared and must not be changed.
+type Policy struct {
+	// Name names the policy: 1 to MaxNameBytes of printable ASCII without spaces, quotes and backslashes. It is part of
+	// the identity of every bucket of the policy.
+	Name string
+	// Key names the attributes whose values form the key, in their order, at most MaxKeyParts; each is a name as above,
+	// without "|". Empty means that there is no key: one bucket for all.
+	Key []string
+	// Limits must all admit, and none is charged if one denies: 1 to MaxLimits, no two of the same name or of the same
+	// rate and burst.
+	Limits []Limit
+}
+
+// Limit is one limit of a policy.
+type Limit struct {
+	// Name names the limit within its policy: a name as a policy has. If empty, NewSet gives one: the policy's name to
+	// the first unnamed limit, and that name with "-2", "-3" and so on to those after it.
+	Name string
+	bucket.Limit
+}
+
+// Validate returns nil if the policy can be used, else an error that says all that is wrong with it at once and wraps
+// ErrInvalidPolicy. Unnamed limits are no error.
+func (p *Policy) Validate() error {
+	var errs []error
+	for _, d := range p.defects() {
+		errs = append(errs, fmt.Errorf("%w: policy %s: %s", ErrInvalidPolicy, quoted(p.Name), d.text))
+	}
+	return errors.Join(errs...)
+}
+
+// named returns a deep copy of p in which every limit has a name.
+func (p *Policy) named() *Policy {
+	c := &Policy{Name: p.Name, Key: slices.Clone(p.Key), Limits: slices.Clone(p.Limits)}
+	unnamed := 0
+	for i := range c.Limits {
+		if c.Limits[i].Name != "" {
+			continue
+		}
+		unnamed++
+		c.Limits[i].Name = c.Name
+		if unnamed > 1 {
+			c.Limits[i].Name += "-" + strconv.Itoa(unnamed)
+		}
+	}
+	return c
+}
+
+// defect is one thing that is wrong with a policy, and where: a field, and the place in it, or -1 for the whole field.
+type defect struct {
+	field string
+	index int
+	text  string
+}
+
+// defects returns all that is wrong with the policy, in the order of its fields.
+func (p *Policy) defects() []defect {
+	var ds []defect
+	add := func(field string, index int, format string, args ...any) {
+		ds = append(ds, defect{field, index, fmt.Sprintf(format, args...)})
+	}
+	if wrong := wrongName(p.Name); wrong != "" {
+		add("name", -1, "name: %s", wrong)
+	}
+	if len(p.Key) > MaxKeyParts {
+		add("key", -1, "key: %d attributes, want at most %d", len(p.Key), MaxKeyParts)
+	}
+	for i, attribute := range p.Key {
+		if wrong := wrongName(attribute); wrong != "" {
+			add("key", i, "key attribute %d: %s", i+1, wrong)
+		} else if strings.Contains(attribute, "|") {
+			add("key", i, `key attribute %q: alternatives ("|") are not known to this version, want one name`, attribute)
+		} else if slices.Contains(p.Key[:i], attribute) {
+			add("key", i, "key attribute %q is named twice: leave one out", attribute)
+		}
+	}
+	if len(p.Limits) == 0 {
+		add("limits", -1, "limits: none, want at least one, such as {rate: 10/min}")
+	}
+	if len(p.Limits) > MaxLimits {
+		add("limits", -1, "limits: %d of them, want at most %d", len(p.Limits), MaxLimits)
+	}
+	for i, l := range p.Limits {
+		if wrong := wrongName(l.Name); wrong != "" && l.Name != "" {
+			add("limits", i, "limit %d: name: %s", i+1, wrong)
+		}
+		if err := l.Validate(); err != nil {
+			add("limits", i, "limit %d: %v", i+1, err)
+		}
+	}
+	named := p.named()
+	for i := range named.Limits {
+		if text := named.repeats(i); text != "" {
+			add("limits", i, "%s", text)
+		}
+	}
+	return ds
+}
+
+// repeats says what limit i has in common with one before it that it must not, or "". The limits have names.
+func (p *Policy) repeats(i int) string {
+	l := p.Limits[i]
+	for j, before := range p.Limits[:i] {
+		switch {
+		case before.Name == l.Name:
+			return fmt.Sprintf("limit %d has the name %s of limit %d: give each its own", i+1, quoted(l.Name), j+1)
+		case before.Reduced() == l.Reduced():
+			return fmt.Sprintf("limit %d is the same as limit %d (%s, burst %d): leave one out",
+				i+1, j+1, FormatRate(before.Limit), before.Burst)
+		}
+	}
+	return ""
+}
+
+// wrongName says what is wrong with a name, or "".
+func wrongName(name string) string {
+	if name == "" || len(name) > MaxNameBytes {
+		return fmt.Sprintf("%d bytes, want 1 to %d", len(name), MaxNameBytes)
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c > '~' || strings.IndexByte("\"'`\\", c) >= 0 {
+			return fmt.Sprintf("%s has %s at byte %d, want printable ASCII without spaces, quotes and backslashes",
+				quoted(name), strconv.Quote(name[i:i+1]), i+1)
+		}
+	}
+	return ""
+}

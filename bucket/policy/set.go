@@ -1,0 +1,67 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Set is a set of policies by name. It is immutable, and so safe for use by any number of goroutines. The nil and the
+// zero Set are empty.
+type Set struct {
+	byName map[string]*Policy
+	names  []string // sorted
+}
+
+// NewSet returns a set of copies of the policies, with names for the limits that have none. The error says all that is
+// wrong with any of them at once, a name that is used twice included, and wraps ErrInvalidPolicy.
+func NewSet(policies ...Policy) (*Set, error) {
+	s := &Set{byName: make(map[string]*Policy, len(policies))}
+	var errs []error
+	for i := range policies {
+		errs = append(errs, policies[i].Validate())
+		p := policies[i].named()
+		if s.byName[p.Name] != nil {
+			errs = append(errs, fmt.Errorf("%w: policy %s is defined twice: rename one", ErrInvalidPolicy, quoted(p.Name)))
+		}
+		s.byName[p.Name] = p
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	s.names = slices.Sorted(maps.Keys(s.byName))
+	return s, nil
+}
+
+// Policy returns the policy of that name; it is shared and must not be changed. The error wraps ErrUnknownPolicy and
+// names policies that the caller may have meant.
+func (s *Set) Policy(name string) (*Policy, error) {
+	if s != nil {
+		if p := s.byName[name]; p != nil {
+			return p, nil
+		}
+	}
+	switch near := nearest(name, s.all()); {
+	case s.Len() == 0:
+		return nil, fmt.Errorf("%w %s: no policies are defined", ErrUnknownPolicy, quoted(name))
+	case len(near) > 0:
+		return nil, fmt.Errorf("%w %s: did you mean %s?", ErrUnknownPolicy, quoted(name), strings.Join(near, " or "))
+	default:
+		return nil, fmt.Errorf("%w %s: known are %s", ErrUnknownPolicy, quoted(name), listed(s.names))
+	}
+}
+
+// Names returns the names of all policies, sorted. The slice is the caller's.
+func (s *Set) Names() []string { return slices.Clone(s.all()) }
+
+// Len returns the number of policies.
+func (s *Set) Len() int { return len(s.all()) }
+
+func (s *Set) all() []string {
+	if s == nil {
+		return nil
+	}
+	return s.names
+}

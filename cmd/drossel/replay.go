@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/cmd/internal/replay"
+	"github.com/drossel-dev/drossel/cmd/internal/weblog"
+)
+
+// replayFlags are what replay is told.
+type replayFlags struct {
+	rate, burst, policyFile, use string
+	key                          []string
+	nodes, top                   int
+	asJSON                       bool
+}
+
+func replayCommand() *cobra.Command {
+	f := replayFlags{}
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Play a web log against a limit, and see who would have been denied",
+		Long: `Replay reads a web log in the common or combined format (.gz too, - for stdin), puts
+it in order of time, and plays it through the nodes of a cluster in this process
+with the log's own time as the clock. Nothing is sent anywhere.
+
+  drossel replay access.log.gz --rate 100/h --burst 20
+  zcat logs/*.gz | drossel replay - --rate 10/min --key user
+  drossel replay access.log --policy limits.yaml --use api
+
+The key is made of attributes of the log: ` + strings.Join(weblog.AttributeNames(), ", ") + `.
+Lines that can't be understood are counted, and the first five are shown.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.rate, "rate", "10/min", "`RATE` of the limit, such as 100/h")
+	flags.StringVar(&f.burst, "burst", "", "burst of the limit, a `COUNT` (default: the count of the rate)")
+	flags.StringSliceVar(&f.key, "key", []string{"ip"}, "`ATTRIBUTES` that make the key")
+	flags.StringVar(&f.policyFile, "policy", "", "YAML `FILE` of policies, instead of --rate, --burst and --key")
+	flags.StringVar(&f.use, "use", "", "`NAME` of the policy to replay, if --policy has several")
+	flags.IntVar(&f.nodes, "nodes", 3, "`NUMBER` of nodes; the result does not depend on it")
+	flags.IntVar(&f.top, "top", 10, "how many denied keys to list")
+	flags.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// policies returns the set to replay with and the policy of it to use.
+func (f *replayFlags) policies(cmd *cobra.Command) (*policy.Set, *policy.Policy, error) {
+	if f.policyFile == "" {
+		l, err := policy.ParseRate(f.rate)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--rate: %w", err)
+		}
+		if f.burst != "" {
+			if l.Burst, err = policy.ParseCount(f.burst); err != nil {
+				return nil, nil, fmt.Errorf("--burst: %w", err)
+			}
+		}
+		return f.single(l)
+	}
+	for _, name := range []string{"rate", "burst", "key"} {
+		if cmd.Flags().Changed(name) {
+			return nil, nil, fmt.Errorf("--%s and --policy say the same thing twice: give one of them", name)
+		}
+	}
+	set, err := readPolicies(f.policyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	use := f.use
+	if use == "" {
+		if set.Len() != 1 {
+			return nil, nil, fmt.Errorf("%s has %d policies: choose one with --use, of %s", f.policyFile, set.Len(), strings.Join(set.Names(), ", "))
+		}
+		use = set.Names()[0]
+	}
+	p, err := set.Policy(use)
+	return set, p, err
+}
+
+func (f *replayFlags) single(l bucket.Limit) (*policy.Set, *policy.Policy, error) {
+	p := policy.Policy{Name: "replay", Key: f.key, Limits: []policy.Limit{{Name: "replay", Limit: l}}}
+	set, err := policy.NewSet(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := set.Policy(p.Name)
+	return set, kept, err
+}
+
+func (f *replayFlags) run(cmd *cobra.Command, file string) error {
+	set, p, err := f.policies(cmd)
+	if err != nil {
+		return err
+	}
+	log, err := weblog.ReadFile(file, cmd.InOrStdin())
+	if err != nil {
+		return unknown(err)
+	}
+	cluster, err := replay.NewCluster(cmd.Context(), f.nodes, set)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	progress := newProgress(os.Stderr)
+	report, err := replay.Run(cmd.Context(), log, cluster, replay.Options{
+		Policy: p.Name, Key: p.Key, Top: f.top, Nodes: f.nodes,
+		Progress: func(done, total int) { progress.show("replayed %d of %d requests", done, total) },
+	})
+	progress.end()
+	if report == nil {
+		return err
+	}
+	print := func() error { return report.WriteText(cmd.OutOrStdout(), width()) }
+	if f.asJSON {
+		print = func() error { return report.WriteJSON(cmd.OutOrStdout()) }
+	}
+	if err != nil {
+		err = unknown(err)
+	}
+	return errors.Join(err, print())
+}
+
+// width is that of the terminal, or 0 if there is none.
+func width() int {
+	w, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}

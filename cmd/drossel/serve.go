@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+
+	"github.com/drossel-dev/drossel/node"
+	"github.com/drossel-dev/drossel/node/metrics"
+	"github.com/drossel-dev/drossel/transport/api"
+	"github.com/drossel-dev/drossel/transport/web"
+)
+
+// serveFlags are what serve is told.
+type serveFlags struct {
+	node       node.Config
+	secretFile string
+	policyFile string
+	grpc, http string
+	logLevel   string
+	logJSON    bool
+}
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a node of a cluster",
+		Long: `Serve runs one node. With no flags it is alone on loopback; with --join it finds
+the others, and they share the keys.
+
+Three nodes on one machine, each in a terminal of its own:
+
+  drossel serve --name n1 --gossip 127.0.0.1:7946 --grpc 127.0.0.1:7070 --http 127.0.0.1:7080 --policy limits.yaml
+  drossel serve --name n2 --gossip 127.0.0.2:7946 --grpc 127.0.0.2:7070 --http 127.0.0.2:7080 --join 127.0.0.1:7946 --policy limits.yaml
+  drossel serve --name n3 --gossip 127.0.0.3:7946 --grpc 127.0.0.3:7070 --http 127.0.0.3:7080 --join 127.0.0.1:7946 --policy limits.yaml
+
+Between machines all nodes need one secret: head -c 32 /dev/urandom > secret, and
+--secret-file secret on each. Every node must be given the same policies.
+
+When it is ready it prints its addresses, a line each. SIGTERM makes it leave: the
+others take its keys, and what came for it is answered until they have.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.node.Name, "name", "", "stable `ID` of the node, different for each (default \"HOSTNAME:GOSSIP-PORT\")")
+	flags.StringVar(&f.node.Label, "label", "drossel", "`NAME` of the cluster; others are refused")
+	flags.StringVar(&f.node.Gossip, "gossip", "127.0.0.1:7946", "`IP:PORT` for membership, TCP and UDP")
+	flags.StringVar(&f.node.GossipAdvertise, "gossip-advertise", "", "`IP:PORT` at which others reach --gossip (default: its ip, or the source address towards the first seed)")
+	flags.StringVar(&f.node.Peer, "peer", "", "`IP:PORT` for checks from other nodes (default: that of --gossip plus 1)")
+	flags.StringVar(&f.node.PeerAdvertise, "peer-advertise", "", "`HOST:PORT` at which others reach --peer")
+	flags.StringSliceVar(&f.node.Join, "join", nil, "`SEEDS`: gossip addresses of other nodes, or dns:///name:port for all of a name; may contain this node")
+	flags.StringVar(&f.grpc, "grpc", "127.0.0.1:7070", "`HOST:PORT` of the gRPC API; empty for none")
+	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none")
+	flags.StringVar(&f.policyFile, "policy", "", "YAML `FILE` with the policies")
+	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the cluster's secret, at least 16 bytes; a trailing newline does not count")
+	flags.BoolVar(&f.node.Insecure, "insecure", false, "listen off loopback without a secret")
+	flags.IntVar(&f.node.Ring.Partitions, "partitions", 1021, "`NUMBER` of partitions, the same on all nodes for the cluster's whole life")
+	flags.Int64Var(&f.node.TableBytes, "table-bytes", 1<<30, "memory bound for buckets, in `BYTES`")
+	flags.DurationVar(&f.node.Deadline, "deadline", 12*time.Millisecond, "how long a check waits for another node")
+	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.BoolVar(&f.logJSON, "log-json", false, "log as JSON")
+	return cmd
+}
+
+// logger writes to stderr, as the flags say.
+func (f *serveFlags) logger() (*slog.Logger, error) {
+	opt := new(slog.HandlerOptions)
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level is %q, want debug, info, warn or error", f.logLevel)
+	}
+	opt.Level = level
+	if f.logJSON {
+		return slog.New(slog.NewJSONHandler(os.Stderr, opt)), nil
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, opt)), nil
+}
+
+// prepare checks all that can be checked before anything is opened, and reports all that is wrong.
+func (f *serveFlags) prepare() (err error) {
+	f.node.Logger, err = f.logger()
+	policies, policyErr := readPolicies(f.policyFile)
+	f.node.Policies = policies
+	var secretErr error
+	if f.secretFile != "" {
+		f.node.Secret, secretErr = readSecret(f.secretFile)
+	}
+	if secretErr == nil {
+		secretErr = f.node.Validate()
+	}
+	var doors error
+	for _, d := range []struct{ flag, addr string }{{"--grpc", f.grpc}, {"--http", f.http}} {
+		if d.addr != "" && len(f.node.Secret) == 0 && !f.node.Insecure && node.OffLoopback(d.addr) {
+			doors = errors.Join(doors, fmt.Errorf("%s is %s, off loopback, and there is no secret: listen on 127.0.0.1, "+
+				"give all nodes one --secret-file, or say --insecure", d.flag, d.addr))
+		}
+	}
+	return errors.Join(err, policyErr, secretErr, doors)
+}
+
+func readSecret(name string) ([]byte, error) {
+	secret, err := os.ReadFile(name)
+	if err != nil {
+		return nil, unknown(fmt.Errorf("read the secret: %w", err))
+	}
+	for n := len(secret); n > 0 && (secret[n-1] == '\n' || secret[n-1] == '\r'); n-- {
+		secret = secret[:n-1]
+	}
+	if len(secret) == 0 {
+		return nil, fmt.Errorf("the secret file %s is empty: head -c 32 /dev/urandom > %s makes one", name, name)
+	}
+	return secret, nil
+}
+
+func (f *serveFlags) run(cmd *cobra.Command) error {
+	if err := f.prepare(); err != nil {
+		return err
+	}
+	n, err := node.New(f.node)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	// Doors are opened before the node, so that a port in use is found before anybody counts on this node; they answer
+	// that it is not available until it is.
+	d, err := f.open(n)
+	if err != nil {
+		return unknown(err)
+	}
+	defer d.close()
+	if err := n.Start(cmd.Context()); err != nil {
+		return unknown(err)
+	}
+	d.ready()
+	out := cmd.OutOrStdout()
+	for _, a := range [][2]string{{"gossip", n.GossipAddr()}, {"peer", n.PeerAddr()}, {"grpc", d.grpcAddr}, {"http", d.httpAddr}, {"ready", n.Name()}} {
+		if a[1] != "" {
+			fmt.Fprintf(out, "%-6s %s\n", a[0], a[1])
+		}
+	}
+	select {
+	case <-cmd.Context().Done():
+	case err := <-d.failed:
+		return unknown(err)
+	}
+	f.node.Logger.Info("leaving")
+	d.unready()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := n.Leave(ctx); err != nil {
+		f.node.Logger.Warn("the others were not told, and will find out", "error", err)
+	}
+	d.drain(ctx)
+	return nil
+}
+
+// leaveTimeout bounds how long a node that was told to end takes over it.
+const leaveTimeout = 10 * time.Second
+
+// doors are the servers of one node.
+type doors struct {
+	grpc               *grpc.Server
+	health             *health.Server
+	http               *http.Server
+	grpcAddr, httpAddr string
+	failed             chan error
+}
+
+// open listens and serves.
+func (f *serveFlags) open(n *node.Node) (d *doors, err error) {
+	d = &doors{failed: make(chan error, 2)}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if f.grpc != "" {
+		l, err := listen("--grpc", f.grpc)
+		if err != nil {
+			return nil, err
+		}
+		d.grpc, d.grpcAddr = grpc.NewServer(), l.Addr().String()
+		api.Register(d.grpc, n, f.node.Logger)
+		d.health = api.RegisterHealth(d.grpc)
+		api.RegisterReflection(d.grpc)
+		go func() { d.failed <- d.grpc.Serve(l) }()
+	}
+	if f.http != "" {
+		l, err := listen("--http", f.http)
+		if err != nil {
+			return nil, err
+		}
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(metrics.NewCollector(n), collectors.NewGoCollector(),
+			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		d.http, d.httpAddr = web.Server(web.Handler(n, web.Config{
+			Logger:  f.node.Logger,
+			Ready:   n.Ready,
+			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+			Members: func() any { return n.Members(context.Background()) },
+			Ring:    func() any { return n.Ring() },
+		}), f.node.Logger), l.Addr().String()
+		go func() { d.failed <- d.http.Serve(l) }()
+	}
+	return d, nil
+}
+
+func listen(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: choose another address, or none with %s \"\"", flag, err, flag)
+	}
+	return l, nil
+}
+
+func (d *doors) ready() {
+	if d.health != nil {
+		d.health.Resume()
+	}
+}
+
+func (d *doors) unready() {
+	if d.health != nil {
+		d.health.Shutdown()
+	}
+}
+
+// drain ends the servers once what they do is done, or ctx ends.
+func (d *doors) drain(ctx context.Context) {
+	if d.http != nil {
+		d.http.Shutdown(ctx)
+	}
+	if d.grpc != nil {
+		stop := context.AfterFunc(ctx, d.grpc.Stop)
+		d.grpc.GracefulStop()
+		stop()
+	}
+}
+
+func (d *doors) close() {
+	if d.http != nil {
+		d.http.Close()
+	}
+	if d.grpc != nil {
+		d.grpc.Stop()
+	}
+}

@@ -1,0 +1,176 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/node"
+)
+
+// Options say how to run.
+type Options struct {
+	// Duration is how long the load lasts, at least a second.
+	Duration time.Duration
+	// Progress is called a few times a second, if set.
+	Progress func(Progress)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Elapsed          time.Duration
+	Checks, Admitted int64
+	Nodes            int
+}
+
+// limit is what every key gets. It is small against the load, so that limits are reached all the time, and its burst is
+// large against its rate, so that admitting a burst twice would show.
+var limit = bucket.Limit{Count: 50, Per: time.Second, Burst: 100}
+
+const (
+	nodes          = 3
+	callersPerNode = 8
+	keys           = 200
+	policyName     = "demo"
+	settleTime     = time.Minute
+)
+
+// Run runs the demonstration until it is over or ctx ends.
+func Run(ctx context.Context, opt Options) (*Report, error) {
+	if opt.Duration < time.Second {
+		return nil, fmt.Errorf("a demonstration of %v shows nothing: give it at least 1s", opt.Duration)
+	}
+	c, err := startCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	before := c.owners()
+	l := newLoad(c)
+	l.start(ctx, opt.Duration)
+	watch(ctx, l, opt, l.begun.Add(opt.Duration/2))
+	leaving := time.Now()
+	if err := c.leave(ctx); err != nil {
+		return nil, err
+	}
+	l.overlap = time.Since(leaving)
+	watch(ctx, l, opt, l.end)
+	l.wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return l.report(before), nil
+}
+
+// watch reports progress until an instant.
+func watch(ctx context.Context, l *load, opt Options, until time.Time) {
+	end := time.NewTimer(time.Until(until))
+	defer end.Stop()
+	ticks := time.NewTicker(200 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-end.C:
+			return
+		case <-ticks.C:
+			if opt.Progress != nil {
+				opt.Progress(l.progress())
+			}
+		}
+	}
+}
+
+// cluster is the three nodes. Callers take those that run.
+type cluster struct {
+	all     []*node.Node
+	running atomic.Pointer[[]*node.Node]
+}
+
+func startCluster(ctx context.Context) (*cluster, error) {
+	set, err := policy.NewSet(policy.Policy{Name: policyName, Key: []string{"user"},
+		Limits: []policy.Limit{{Name: policyName, Limit: limit}}})
+	if err != nil {
+		return nil, err
+	}
+	c := new(cluster)
+	for i := range nodes {
+		cfg := node.Config{Name: fmt.Sprintf("n%d", i+1), Gossip: "127.0.0.1:0", Policies: set}
+		if i > 0 {
+			cfg.Join = []string{c.all[0].GossipAddr()}
+		}
+		n, err := node.New(cfg)
+		if err == nil {
+			err = n.Start(ctx)
+		}
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.all = append(c.all, n)
+	}
+	c.running.Store(&c.all)
+	if err := c.settle(ctx, nodes); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// settle waits until the running nodes have one ring of so many members and are connected.
+func (c *cluster) settle(ctx context.Context, members int) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	ticks := time.NewTicker(5 * time.Millisecond)
+	defer ticks.Stop()
+	for !c.settled(members) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the nodes have not found each other in %v: %w", settleTime, ctx.Err())
+		case <-ticks.C:
+		}
+	}
+	return nil
+}
+
+func (c *cluster) settled(members int) bool {
+	running := *c.running.Load()
+	for _, n := range running {
+		if s := n.Stats(); s.Members != members || s.LinksUp != members-1 || s.Epoch != running[0].Stats().Epoch {
+			return false
+		}
+	}
+	return true
+}
+
+// leave stops the last node politely: callers go to the others first, as from a server that is being replaced.
+func (c *cluster) leave(ctx context.Context) error {
+	last := c.all[nodes-1]
+	rest := c.all[:nodes-1]
+	c.running.Store(&rest)
+	if err := last.Leave(ctx); err != nil {
+		return fmt.Errorf("stop node %s: %w", last.Name(), err)
+	}
+	return last.Close()
+}
+
+// owners returns who decides for each key, by a look that takes nothing.
+func (c *cluster) owners() (owners [keys]string) {
+	for k := range owners {
+		d, err := c.all[0].Check(context.Background(), policy.Request{Policy: policyName, Key: keyText(k), CheckOnly: true})
+		if err == nil && !d.Degraded {
+			owners[k] = d.Node
+		}
+	}
+	return owners
+}
+
+func (c *cluster) close() {
+	for _, n := range c.all {
+		n.Close()
+	}
+}

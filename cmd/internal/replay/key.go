@@ -1,0 +1,16 @@
+package replay
+
+import "github.com/drossel-dev/drossel/bucket/policy"
+
+// keyOf returns the key of a request as people read it: the way everything else writes it, so that what the replay
+// names can be found again. ok is false if the request lacks an attribute of the key. Different keys have different
+// texts.
+func keyOf(req *policy.Request, names []string) (key string, ok bool) {
+	for _, name := range names {
+		if req.Attributes[name] == "" {
+			return "", false
+		}
+	}
+	keyed := policy.Policy{Key: names}
+	return keyed.KeyText(req), true
+}

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// heldPerByte bounds what a decoded frame holds by the length of the frame, so that nobody makes a node keep much by
+// sending little. The worst is an answer without a decision: 2 bytes become one Answer, and a grown slice has room for
+// more.
+const heldPerByte = 64
+
+func heldByChecks(f *ChecksFrame) int {
+	held := cap(f.Checks)*int(unsafe.Sizeof(Check{})) + cap(f.Limits)*int(unsafe.Sizeof(LimitsBody{}))
+	for _, l := range f.Limits {
+		held += cap(l.Limits) * int(unsafe.Sizeof(bucket.Limit{}))
+	}
+	return held
+}
+
+func heldByAnswers(f *AnswersFrame) int {
+	held := cap(f.Answers) * int(unsafe.Sizeof(Answer{}))
+	for _, a := range f.Answers {
+		held += len(a.By)
+	}
+	return held
+}
+
+// Decoding an ordinary frame allocates nothing once the slices have grown.
+func TestDecodeAllocatesNothing(t *testing.T) {
+	checks, answers := AppendChecks(nil, hundredChecks()), AppendAnswers(nil, hundredAnswers())
+	call, reply := AppendCall(nil, Call{Number: 1}), AppendReply(nil, Reply{Body: make([]byte, 1000)})
+	var c ChecksFrame
+	var a AnswersFrame
+	for name, decode := range map[string]func() error{
+		"checks":  func() error { return DecodeChecks(checks, &c) },
+		"answers": func() error { return DecodeAnswers(answers, &a) },
+		"call":    func() error { return second(DecodeCall(call)) },
+		"reply":   func() error { return second(DecodeReply(reply)) },
+	} {
+		n := testing.AllocsPerRun(100, func() {
+			if err := decode(); err != nil {
+				t.Fatal(name, err)
+			}
+		})
+		if n != 0 {
+			t.Errorf("decoding %s allocates %v times, want 0", name, n)
+		}
+	}
+	if !sameChecks(&c, hundredChecks()) || !sameAnswers(&a, hundredAnswers()) {
+		t.Error("what was decoded is not what was sent")
+	}
+}
+
+// Nor does encoding into a buffer that is large enough.
+func TestAppendAllocatesNothing(t *testing.T) {
+	b, checks, answers := make([]byte, 0, 16<<10), hundredChecks(), hundredAnswers()
+	if n := testing.AllocsPerRun(100, func() { AppendChecks(b, checks) }); n != 0 {
+		t.Errorf("encoding checks allocates %v times, want 0", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { AppendAnswers(b, answers) }); n != 0 {
+		t.Errorf("encoding answers allocates %v times, want 0", n)
+	}
+}
+
+// The densest frames of the largest size: what is allocated on the way, garbage included, stays a fixed multiple of
+// what was sent.
+func TestDecodeOfADenseFrameIsBounded(t *testing.T) {
+	fill := func(head, item []byte) []byte {
+		for len(head)+len(item) <= MaxFrameBytes {
+			head = append(head, item...)
+		}
+		return head
+	}
+	checks := func(b []byte) error { return DecodeChecks(b, new(ChecksFrame)) }
+	noLimits := AppendChecks(nil, &ChecksFrame{})
+	oneLimit := []byte{0, 1, 0, 0, 0}
+	for name, c := range map[string]struct {
+		frame  []byte
+		decode func([]byte) error
+		fails  bool
+	}{
+		"answers": {
+			frame:  fill([]byte{byte(typeAnswers), 0}, []byte{byte(Full), 0}),
+			decode: func(b []byte) error { return DecodeAnswers(b, new(AnswersFrame)) },
+		},
+		"checks": {frame: fill(noLimits, make([]byte, 21)), decode: checks},
+		// It claims more groups than there are and fails at the end, having decoded all of them.
+		"limits": {frame: fill(append(noLimits[:9:9], 0xff, 0xff, 0xff, 0x7f), oneLimit), decode: checks, fails: true},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := c.decode(c.frame)
+		runtime.ReadMemStats(&after)
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+		if times := (after.TotalAlloc - before.TotalAlloc) / uint64(len(c.frame)); times > 5*heldPerByte {
+			t.Errorf("%s: decoding %d bytes allocates %d times as many", name, len(c.frame), times)
+		} else {
+			t.Logf("%s: decoding %d bytes allocates %d times as many", name, len(c.frame), times)
+		}
+	}
+}

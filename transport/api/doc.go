@@ -1,0 +1,8 @@
+// Package api serves the native API, drossel.v1.RateLimiter, over gRPC.
+//
+// It turns messages into requests and decisions into messages, and errors into status codes; the messages themselves
+// are in drosselv1. A denial is an answer, never an RPC error. Messages are received up to gRPC's default of 4 MiB,
+// unless the server is made with another limit: room for 1,000 checks whose keys are all of the largest size.
+//
+// It does not decide anything, start goroutines, listen, or terminate TLS: whoever makes the grpc.Server does.
+package api

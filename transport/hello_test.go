@@ -1,0 +1,332 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// end is one side of a pair of streams in memory. It keeps what it sent.
+type end struct {
+	in, out chan []byte
+	sent    [][]byte
+}
+
+func pair() (a, b *end) {
+	// A handshake is three frames, so that no side ever waits for room.
+	there, back := make(chan []byte, 8), make(chan []byte, 8)
+	return &end{in: back, out: there}, &end{in: there, out: back}
+}
+
+func (e *end) Send(frame []byte) error {
+	frame = bytes.Clone(frame)
+	e.sent = append(e.sent, frame)
+	e.out <- frame
+	return nil
+}
+
+func (e *end) Recv() ([]byte, error) {
+	select {
+	case frame, ok := <-e.in:
+		if !ok {
+			return nil, io.EOF
+		}
+		return frame, nil
+	case <-time.After(30 * time.Second):
+		return nil, errors.New("nothing to receive for half a minute")
+	}
+}
+
+// outcome is what one side made of a handshake.
+type outcome struct {
+	other Hello
+	err   error
+}
+
+// side runs one side of a handshake, and ends its stream if it fails, as a transport does.
+func side(shake func(Stream, Hello, []byte) (Hello, error), e *end, own Hello, secret string) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		other, err := shake(e, own, []byte(secret))
+		if err != nil {
+			close(e.out)
+		}
+		done <- outcome{other, err}
+	}()
+	return done
+}
+
+func hello(id string) Hello {
+	return Hello{
+		ID: id, Boot: 1234, Label: "test", Fingerprint: "fp-1",
+		MinVersion: MinVersion, MaxVersion: MaxVersion, Kind: Checks,
+	}
+}
+
+func TestHandshake(t *testing.T) {
+	for _, kind := range []Kind{Checks, Bulk} {
+		a, b := pair()
+		dialer, dialed := hello("n1x"), hello("n2x")
+		dialer.Kind = kind
+		opened, accepted := side(Open, a, dialer, "secret"), side(Accept, b, dialed, "secret")
+		o, c := <-opened, <-accepted
+		if o.err != nil || c.err != nil {
+			t.Fatal(o.err, c.err)
+		}
+		dialed.Kind = kind // the side that was dialed repeats the kind
+		if o.other != dialed {
+			t.Error(show(o.other, dialed))
+		}
+		if c.other != dialer {
+			t.Error(show(c.other, dialer))
+		}
+		if len(a.sent) != 2 || len(b.sent) != 2 {
+			t.Errorf("%d and %d frames, want 2 and 2", len(a.sent), len(b.sent))
+		}
+		for _, frame := range append(a.sent, b.sent...) {
+			if bytes.Contains(frame, []byte("secret")) {
+				t.Errorf("the secret crosses the wire: %q", frame)
+			}
+		}
+	}
+}
+
+// The same frames never cross twice: without a fresh nonce a proof could be replayed.
+func TestHandshakeIsFreshEveryTime(t *testing.T) {
+	seen := map[string]bool{}
+	for range 20 {
+		a, b := pair()
+		opened, accepted := side(Open, a, hello("n1x"), "secret"), side(Accept, b, hello("n2x"), "secret")
+		if o, c := <-opened, <-accepted; o.err != nil || c.err != nil {
+			t.Fatal(o.err, c.err)
+		}
+		for _, frame := range append(a.sent, b.sent...) {
+			if seen[string(frame)] {
+				t.Fatalf("sent twice: %x", frame)
+			}
+			seen[string(frame)] = true
+		}
+	}
+}
+
+// Those who belong together: versions that overlap, one process that dials itself.
+func TestHandshakeAccepts(t *testing.T) {
+	for name, change := range map[string]func(dialer, dialed *Hello){
+		"newer versions too": func(_, dialed *Hello) { dialed.MaxVersion = 9 },
+		"older versions too": func(dialer, dialed *Hello) {
+			dialer.MinVersion, dialer.MaxVersion, dialed.MinVersion, dialed.MaxVersion = 2, 5, 5, 8
+		},
+		"itself":       func(dialer, dialed *Hello) { *dialed = *dialer },
+		"another boot": func(_, dialed *Hello) { dialed.Boot = 77 },
+	} {
+		a, b := pair()
+		dialer, dialed := hello("n1x"), hello("n2x")
+		change(&dialer, &dialed)
+		opened, accepted := side(Open, a, dialer, "secret"), side(Accept, b, dialed, "secret")
+		if o, c := <-opened, <-accepted; o.err != nil || c.err != nil {
+			t.Errorf("%s: %v; %v", name, o.err, c.err)
+		}
+	}
+}
+
+// Those who do not: both sides are told, and told both values.
+func TestHandshakeRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(dialed *Hello)
+		values []string
+	}{
+		{"label", func(h *Hello) { h.Label = "prod" }, []string{`"test"`, `"prod"`}},
+		{"fingerprint", func(h *Hello) { h.Fingerprint = "fp-2" }, []string{"fp-1", "fp-2"}},
+		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 7, 9 }, []string{"1 to 1", "7 to 9"}},
+		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 0, 0 }, []string{"1 to 1", "0 to 0"}},
+		{"name", func(h *Hello) { h.ID, h.Boot = "n1x", 4711 }, []string{"1234", "4711"}},
+	} {
+		for _, swapped := range []bool{false, true} {
+			a, b := pair()
+			dialer, dialed := hello("n1x"), hello("n2x")
+			c.change(&dialed)
+			if swapped {
+				dialer, dialed = dialed, dialer
+			}
+			opened, accepted := side(Open, a, dialer, "secret"), side(Accept, b, dialed, "secret")
+			for side, err := range map[string]error{"dialer": (<-opened).err, "dialed": (<-accepted).err} {
+				if !errors.Is(err, ErrRefused) {
+					t.Errorf("%s, at the %s: %v, want ErrRefused", c.name, side, err)
+					continue
+				}
+				for _, want := range append(c.values, dialer.ID, dialed.ID) {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%s, at the %s: %q does not name %s", c.name, side, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHandshakeRefusesUnknownKind(t *testing.T) {
+	for _, kind := range []Kind{0, 3, 255} {
+		a, b := pair()
+		dialer := hello("n1x")
+		dialer.Kind = kind
+		opened, accepted := side(Open, a, dialer, "secret"), side(Accept, b, hello("n2x"), "secret")
+		for side, err := range map[string]error{"dialer": (<-opened).err, "dialed": (<-accepted).err} {
+			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "kind") {
+				t.Errorf("kind %d, at the %s: %v, want ErrRefused", kind, side, err)
+			}
+		}
+	}
+	// The side that was dialed repeats the kind; if it says another, the dialer refuses it.
+	answer := hello("n2x")
+	answer.Kind = Bulk
+	s := &script{frames: [][]byte{appendHello(nil, answer, nonce())}}
+	_, err := Open(s, hello("n1x"), []byte("secret"))
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "checks") || !strings.Contains(err.Error(), "bulk") {
+		t.Errorf("another kind in the answer: %v, want ErrRefused that names both", err)
+	}
+}
+
+// With another secret the dialer sees it first: the other side has to show its proof before it is shown one.
+func TestHandshakeRefusesAnotherSecret(t *testing.T) {
+	a, b := pair()
+	opened, accepted := side(Open, a, hello("n1x"), "secret"), side(Accept, b, hello("n2x"), "another")
+	o, c := <-opened, <-accepted
+	if !errors.Is(o.err, ErrRefused) || !strings.Contains(o.err.Error(), "n1x") || !strings.Contains(o.err.Error(), "n2x") {
+		t.Errorf("at the dialer: %v, want ErrRefused that names both", o.err)
+	}
+	if c.err == nil {
+		t.Error("the side that was dialed has taken in somebody with another secret")
+	}
+	if len(a.sent) != 1 {
+		t.Errorf("the dialer has sent %d frames: its proof is for those who know the secret", len(a.sent))
+	}
+}
+
+// stranger opens a handshake without the secret and sends whatever proof he makes of what he saw.
+func stranger(t *testing.T, proof func(hello, answer, accepted []byte) []byte) error {
+	t.Helper()
+	a, b := pair()
+	accepted := side(Accept, b, hello("n2x"), "secret")
+	sent := appendHello(nil, hello("n1x"), nonce())
+	a.Send(sent)
+	answer, err := a.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := a.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Send(proof(sent, answer, theirs))
+	return (<-accepted).err
+}
+
+func TestHandshakeRefusesAWrongProof(t *testing.T) {
+	if err := stranger(t, func(hello, answer, _ []byte) []byte {
+		return appendProof([]byte("secret"), "opened", hello, answer)
+	}); err != nil {
+		t.Fatalf("a right proof: %v", err) // so that the refusals below are for the reason given
+	}
+	for name, proof := range map[string]func(hello, answer, accepted []byte) []byte{
+		"of another secret":  func(h, a, _ []byte) []byte { return appendProof([]byte("another"), "opened", h, a) },
+		"of no secret":       func(h, a, _ []byte) []byte { return appendProof(nil, "opened", h, a) },
+		"of the other side":  func(_, _, accepted []byte) []byte { return accepted },
+		"of other hellos":    func(h, a, _ []byte) []byte { return appendProof([]byte("secret"), "opened", a, h) },
+		"cut short":          func(h, a, _ []byte) []byte { return appendProof([]byte("secret"), "opened", h, a)[:32] },
+		"with a byte behind": func(h, a, _ []byte) []byte { return append(appendProof([]byte("secret"), "opened", h, a), 0) },
+		"empty":              func(_, _, _ []byte) []byte { return []byte{byte(typeProof)} },
+	} {
+		err := stranger(t, proof)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "n1x") || !strings.Contains(err.Error(), "n2x") {
+			t.Errorf("a proof %s: %v, want ErrRefused that names both", name, err)
+		}
+	}
+	for name, frame := range map[string][]byte{"no frame type": {}, "a refusal": {byte(typeRefusal), 0}, "checks": {byte(typeChecks)}} {
+		if err := stranger(t, func(_, _, _ []byte) []byte { return frame }); !errors.Is(err, ErrFrame) {
+			t.Errorf("%s in place of a proof: %v, want ErrFrame", name, err)
+		}
+	}
+}
+
+// What one handshake carried convinces nobody in the next.
+func TestHandshakeRefusesAReplay(t *testing.T) {
+	a, b := pair()
+	opened, accepted := side(Open, a, hello("n1x"), "secret"), side(Accept, b, hello("n2x"), "secret")
+	if o, c := <-opened, <-accepted; o.err != nil || c.err != nil {
+		t.Fatal(o.err, c.err)
+	}
+	if _, err := Accept(&script{frames: a.sent}, hello("n2x"), []byte("secret")); !errors.Is(err, ErrRefused) {
+		t.Errorf("the dialer's frames again: %v, want ErrRefused", err)
+	}
+	if _, err := Open(&script{frames: b.sent}, hello("n1x"), []byte("secret")); !errors.Is(err, ErrRefused) {
+		t.Errorf("the dialed side's frames again: %v, want ErrRefused", err)
+	}
+}
+
+// Whoever speaks another protocol is turned away by the first frame.
+func TestHandshakeWithAStranger(t *testing.T) {
+	whole := appendHello(nil, hello("n3x"), nonce())
+	for name, first := range map[string][]byte{
+		"nothing":          {},
+		"HTTP/2":           []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+		"random":           {0xd1, 0x9f, 0x01, 0x44, 0x52},
+		"only a type":      {byte(typeHello)},
+		"another protocol": append([]byte{byte(typeHello)}, "DROSSEK and then enough bytes for all of the fields"...),
+		"a check":          AppendChecks(nil, hundredChecks()),
+		"a cut hello":      whole[:len(whole)-1],
+	} {
+		for side, shake := range map[string]func(Stream, Hello, []byte) (Hello, error){"open": Open, "accept": Accept} {
+			if _, err := shake(&script{frames: [][]byte{first}}, hello("n1x"), []byte("secret")); !errors.Is(err, ErrFrame) {
+				t.Errorf("%s, %s: %v, want ErrFrame", name, side, err)
+			}
+		}
+	}
+	for side, shake := range map[string]func(Stream, Hello, []byte) (Hello, error){"open": Open, "accept": Accept} {
+		if _, err := shake(&script{}, hello("n1x"), nil); !errors.Is(err, io.EOF) {
+			t.Errorf("%s with a stream that ends: %v, want the stream's error", side, err)
+		}
+	}
+}
+
+// A node of a later version says more in its hello than we read, and its proof covers all of it.
+func TestHandshakeWithALaterHello(t *testing.T) {
+	a, b := pair()
+	later := hello("n1x")
+	later.MaxVersion = 2
+	accepted := side(Accept, b, hello("n2x"), "secret")
+	sent := append(appendHello(nil, later, nonce()), "a field of version 2"...)
+	a.Send(sent)
+	answer, err := a.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := a.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkProof(theirs, []byte("secret"), "accepted", sent, answer); err != nil {
+		t.Errorf("the proof does not cover the hello as it was sent: %v", err)
+	}
+	a.Send(appendProof([]byte("secret"), "opened", sent, answer))
+	if c := <-accepted; c.err != nil || c.other != later {
+		t.Error(c.err, show(c.other, later))
+	}
+}
+
+// The text of a refusal is bounded, however long the names are.
+func TestRefusalIsBounded(t *testing.T) {
+	a, b := pair()
+	dialer, dialed := hello(strings.Repeat("a", 255)), hello(strings.Repeat("b", 255))
+	dialer.Fingerprint, dialed.Fingerprint = strings.Repeat("c", 1024), strings.Repeat("d", 1024)
+	opened, accepted := side(Open, a, dialer, "secret"), side(Accept, b, dialed, "secret")
+	if o, c := <-opened, <-accepted; !errors.Is(o.err, ErrRefused) || !errors.Is(c.err, ErrRefused) {
+		t.Errorf("%v; %v", o.err, c.err)
+	}
+	if n := len(b.sent[0]); n > maxRefusalBytes+8 {
+		t.Errorf("a refusal of %d bytes", n)
+	}
+}

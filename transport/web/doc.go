@@ -1,0 +1,16 @@
+// Package web serves the native API as JSON over HTTP, with health, metrics and what a node knows of its cluster.
+//
+//	POST /v1/check         one check
+//	POST /v1/check_batch   {"checks": [...]} to {"results": [{"decision": {...}} or {"error": {...}}, ...]}
+//	GET  /v1/members       the members of the cluster
+//	GET  /v1/ring          who owns what
+//	GET  /livez, /readyz   health of this process, and whether it takes checks
+//	GET  /metrics          metrics, if there are any to serve
+//
+// Every decision is status 200, a denial too; other statuses come with {"error": {"code": ..., "message": ...}}. The
+// bodies are read strictly: unknown and repeated fields, broken UTF-8, numbers that are not whole and anything after
+// the value are refused, and the field is named. null means absent. The content type of a request is not looked at, so
+// that curl -d works.
+//
+// It does not decide anything, authenticate, or listen.
+package web
