@@ -120,6 +120,22 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestProductsBeyond64Bits picks numbers at which a product of elapsed time and rate just passes 64 bits.
+func TestProductsBeyond64Bits(t *testing.T) {
+	t.Run("arrived", func(t *testing.T) {
+		run(t, bucket.Limit{Count: bucket.MaxTokens, Per: 1, Burst: bucket.MaxTokens},
+			take(0, bucket.MaxTokens, yes(0, 1)),
+			take(1<<11, bucket.MaxTokens, yes(0, 1))) // 2^64 tokens
+	})
+	t.Run("missing", func(t *testing.T) {
+		// Four tokens are 2^64 + 4 parts, sixteen a nanosecond; 2^61 of them are there after 2^57 ns.
+		l := bucket.Limit{Count: 16, Per: 1<<62 + 1, Burst: 4}
+		run(t, l,
+			take(0, 4, yes(0, 1<<60+1)),
+			look(1<<57, 4, no(0, 1<<60-1<<57+1, 1<<60-1<<57+1)))
+	})
+}
+
 // TestCaseC49 alternates costs of 1 and 0 on a limit that admits nothing.
 func TestCaseC49(t *testing.T) {
 	var steps []step

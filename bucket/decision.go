@@ -12,7 +12,8 @@ type Decision struct {
 	// Remaining is the number of whole tokens held, at least 0; after a take, what is left.
 	Remaining int64
 	// RetryAfter is how long until the same cost fits if nobody else takes: waiting exactly this long succeeds, one
-	// nanosecond less does not. 0 if allowed or Never. It saturates at about 292 years.
+	// nanosecond less does not. 0 if allowed or Never. It saturates at about 292 years. Like ResetAfter it counts from the
+	// latest instant seen, should the clock have stepped back.
 	RetryAfter time.Duration
 	// ResetAfter is how long until the bucket is full if nobody takes. 0 if it is full or does not refill.
 	ResetAfter time.Duration

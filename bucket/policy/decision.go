@@ -50,7 +50,9 @@ const (
 	Shadow                     // a limit in shadow mode, which never denies
 )
 
-var decidedBy = [...]string{"unknown", "owner", "lease", "deny_lease", "redis", "local", "timeout", "exempt", "no_policy", "shadow"}
+var decidedBy = [...]string{
+	"unknown", "owner", "lease", "deny_lease", "redis", "local", "timeout", "exempt", "no_policy", "shadow",
+}
 
 // String returns the name used in JSON, metrics and logs.
 func (d DecidedBy) String() string {

@@ -249,7 +249,8 @@ func TestParseSixteenLimits(t *testing.T) {
 // TestParseCountsUnreadableLimits: messages count limits as the file does, also where one before could not be read,
 // and a limit that could not be read is not taken for another.
 func TestParseCountsUnreadableLimits(t *testing.T) {
-	const text = "version: 1\npolicies: {a: {key: [], limits: [{rate: x}, {rate: y}, {rate: 1/s}, {rate: 1/s}]}}"
+	const text = "version: 1\n" +
+		"policies: {a: {key: [], limits: [{rate: x}, {rate: y}, {rate: 1/s}, {rate: 1/s}, {rate: 0/s}]}}"
 	_, err := policy.Parse("f", []byte(text))
 	var all *policy.ParseError
 	if !errors.As(err, &all) || len(all.Problems) != 3 {
@@ -258,6 +259,15 @@ func TestParseCountsUnreadableLimits(t *testing.T) {
 	const want = `policy "a": limit 4 is the same as limit 3 (1/s, burst 1): leave one out`
 	if got := all.Problems[2].Text; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestParseSortsProblems(t *testing.T) {
+	const text = "version: 1\npolicies:\n  a:\n    key: [user, user]\n    limits: [{rate: x}]\n"
+	const want = `f:4:17: policy "a": key attribute "user" is named twice: leave one out
+f:5:22: policy "a": limit 1: rate "x", byte 2: want COUNT/PERIOD, such as "10/min"`
+	if _, err := policy.Parse("f", []byte(text)); err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 

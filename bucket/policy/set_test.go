@@ -65,6 +65,7 @@ func TestSetPolicy(t *testing.T) {
 		{few, "appi", `unknown policy "appi": did you mean "api" or "app"?`},
 		{few, "lgoin", `unknown policy "lgoin": did you mean "login"?`},
 		{few, "payments", `unknown policy "payments": known are "api", "app", "login"`},
+		{setOf(t, perSecond("a", 1), perSecond("bc", 1)), "z", `unknown policy "z": known are "a", "bc"`},
 		{few, "", `unknown policy "": known are "api", "app", "login"`},
 		{few, "LOGIN", `unknown policy "LOGIN": known are "api", "app", "login"`},
 		{many, "policy-0", `unknown policy "policy-0": did you mean "policy-00" or "policy-01" or "policy-02"?`},

@@ -17,6 +17,11 @@ func (g *Group) take(w []uint64, now bucket.Instant, cost int64) Answer {
 		store(w, 0, s)
 		return Answer{Decision: d}
 	}
+	for i, l := range g.limits { // whatever the answer, the time has been seen
+		s := load(w, i)
+		s.Refill(l, now)
+		store(w, i, s)
+	}
 	a := g.look(w, now, cost)
 	if !a.Allowed {
 		return a

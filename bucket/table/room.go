@@ -1,6 +1,10 @@
 package table
 
-import "github.com/drossel-dev/drossel/bucket"
+import (
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
 
 // room returns the slab for groups of that many states with room for one more slot, or false. It grows the slab while
 // the memory bound allows, then looks for full groups to remove, then fills it denser than it otherwise would.
@@ -27,9 +31,18 @@ func (t *Table) room(p *partition, states int, now bucket.Instant) (*slab, bool)
 	if t.resize(s, s.slots+max(s.slots/2, minSlots)) {
 		return s, true
 	}
-	t.sweepSome(s, now, min(handSlots, s.slots+s.used))
+	if s.tries++; s.tries > s.slots/sweepShare || now-s.swept >= sweepAgain {
+		t.sweep(s, now)
+	}
 	return s, (s.used+1)*16 <= s.slots*15
 }
+
+// A slab that may not grow is swept after as many inserts as are this part of its slots, and when some time has passed:
+// a flood of new keys pays for looking at as many slots each, and not for a whole sweep each.
+const (
+	sweepShare = 8
+	sweepAgain = bucket.Instant(time.Second)
+)
 
 // resize gives a slab another capacity if the memory bound allows.
 func (t *Table) resize(s *slab, slots int) bool {
@@ -42,29 +55,20 @@ func (t *Table) resize(s *slab, slots int) bool {
 	return true
 }
 
-// handSlots is how many slots a refused insert looks at for a full group: enough to find one where they are common,
-// and little enough that a flood of new keys cannot make every check pay for a whole sweep.
-const handSlots = 256
-
-// sweepSome looks at up to n slots from where the last call stopped, and removes the groups that are full at now.
-func (t *Table) sweepSome(s *slab, now bucket.Instant, n int) (removed int) {
-	for range n {
-		if s.hand >= s.slots {
-			s.hand = 0
+// sweep removes every group that is full at now.
+func (t *Table) sweep(s *slab, now bucket.Instant) (removed int) {
+	s.tries, s.swept = 0, now
+	for i := 0; i < s.slots; {
+		w := s.at(i)
+		if w[2] != 0 {
+			if g := t.limits.at(unpack(w[2])); g.full(w, now) {
+				s.remove(i) // another slot may have moved here: look again
+				g.Release()
+				removed++
+				continue
+			}
 		}
-		w := s.at(s.hand)
-		if w[2] == 0 {
-			s.hand++
-			continue
-		}
-		g := t.limits.at(unpack(w[2]))
-		if !g.full(w, now) {
-			s.hand++
-			continue
-		}
-		s.remove(s.hand) // another slot may have moved here: look again
-		g.Release()
-		removed++
+		i++
 	}
 	return removed
 }
@@ -76,8 +80,7 @@ func (t *Table) Sweep(part int, now bucket.Instant) (removed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.each(func(s *slab) {
-		s.hand = 0
-		removed += t.sweepSome(s, now, s.slots+s.used) // a removal looks at its slot twice
+		removed += t.sweep(s, now)
 		if s.slots > minSlots && s.used*4 < s.slots {
 			t.resize(s, max(minSlots, s.used*2))
 		}

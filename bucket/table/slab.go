@@ -23,7 +23,8 @@ type slab struct {
 	stride int // words per slot
 	slots  int // capacity
 	used   int
-	hand   int // where the next partial sweep goes on
+	tries  int            // inserts that found no room since the last sweep
+	swept  bucket.Instant // when that was
 }
 
 // meta is 0 in an empty slot, else the index of the group's limits plus one. Its upper half is kept free.

@@ -2,7 +2,6 @@ package table
 
 import (
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,8 +33,8 @@ func intern(t testing.TB, ls *Limits, limits ...bucket.Limit) *Group {
 
 // idOf spreads small numbers over the whole range, as a keyed hash does.
 func idOf(n uint64) bucket.ID {
-	r := rand.New(rand.NewPCG(n, n^0x9e3779b97f4a7c15))
-	return bucket.ID{Hi: r.Uint64(), Lo: r.Uint64()}
+	_, id := scatter(n)
+	return id
 }
 
 var tenPerHour = bucket.Limit{Count: 10, Per: time.Hour, Burst: 10}
@@ -87,11 +86,13 @@ func TestAgainstModel(t *testing.T) {
 				}
 			}
 			want := Answer{Which: -1}
-			all := true
+			all, take := true, rapid.Bool().Draw(rt, "take")
 			for i, l := range g.limits {
+				if take {
+					states[i].Refill(l, now)
+				}
 				all = all && states[i].Look(l, now, cost).Allowed
 			}
-			take := rapid.Bool().Draw(rt, "take")
 			for i, l := range g.limits {
 				var d bucket.Decision
 				if all && take {
