@@ -25,54 +25,62 @@ func Full(l Limit, now Instant) State { return State{Tokens: l.Burst, Last: now}
 
 // Take asks for cost tokens at now: if the bucket holds them they are taken, else nothing changes but the time seen.
 // cost is 0 to MaxTokens; 0 takes nothing and is always allowed. The numbers of the answer are those after the take.
-func (s *State) Take(l Limit, now Instant, cost int64) Decision {
-	s.Refill(l, now)
+func (s *State) Take(l Limit, now Instant, cost int64) (d Decision) {
+	*s, d = s.taken(l, now, cost)
+	return d
+}
+
+// taken is Take by value, so that state and answer stay in registers.
+func (s State) taken(l Limit, now Instant, cost int64) (State, Decision) {
+	s = s.at(l, now)
 	d := s.decide(l, cost)
 	if d.Allowed {
 		s.Tokens -= cost
 		d.Remaining = max(s.Tokens, 0)
 	}
 	d.ResetAfter = s.untilFull(l)
-	return d
+	return s, d
 }
 
 // Look answers what Take would, and takes nothing: Remaining and ResetAfter are those before a take.
 func (s State) Look(l Limit, now Instant, cost int64) Decision {
-	s.Refill(l, now)
+	s = s.at(l, now)
 	d := s.decide(l, cost)
 	d.ResetAfter = s.untilFull(l)
 	return d
 }
 
 // Refill brings the level up to now. It never lowers a level, not even one above the burst.
-func (s *State) Refill(l Limit, now Instant) {
+func (s *State) Refill(l Limit, now Instant) { *s = s.at(l, now) }
+
+// at returns the bucket as it is at now.
+func (s State) at(l Limit, now Instant) State {
 	if now <= s.Last {
-		return
+		return s
 	}
 	elapsed := uint64(now) - uint64(s.Last) // exact even where now - Last would overflow
 	s.Last = now
 	if l.Count == 0 || s.Tokens >= l.Burst {
-		return
+		return s
 	}
 	hi, lo := bits.Mul64(elapsed, uint64(l.Count))
 	lo, carry := bits.Add64(lo, s.Frac, 0)
 	hi += carry
-	per := uint64(l.Per)
-	room := uint64(l.Burst - s.Tokens)
-	if hi >= per { // more than 2^64 whole tokens
-		s.Tokens, s.Frac = l.Burst, 0
-		return
-	}
-	arrived, frac := lo/per, lo%per
-	if hi != 0 {
+	per, room := uint64(l.Per), uint64(l.Burst-s.Tokens)
+	arrived, frac := room, uint64(0) // what fits, if more than 2^64 whole tokens have come
+	switch {
+	case hi == 0:
+		arrived, frac = lo/per, lo%per
+	case hi < per:
 		arrived, frac = bits.Div64(hi, lo, per)
 	}
 	if arrived >= room {
 		s.Tokens, s.Frac = l.Burst, 0
-		return
+		return s
 	}
 	s.Tokens += int64(arrived)
 	s.Frac = frac
+	return s
 }
 
 // Adopt carries the level over from an old limit to a new one at now: what had arrived by the old rate stays, a smaller
@@ -92,12 +100,12 @@ func (s *State) Adopt(old, l Limit, now Instant) {
 // IsFull says whether the bucket is full at now and has seen no later instant: then it is no different from one that
 // was never used.
 func (s State) IsFull(l Limit, now Instant) bool {
-	s.Refill(l, now)
+	s = s.at(l, now)
 	return s.Tokens >= l.Burst && s.Last <= now
 }
 
 // decide answers for a bucket that is refilled already. ResetAfter is left to the caller, who knows if cost is taken.
-func (s *State) decide(l Limit, cost int64) Decision {
+func (s State) decide(l Limit, cost int64) Decision {
 	d := Decision{Remaining: max(s.Tokens, 0)}
 	switch {
 	case cost <= s.Tokens || cost == 0:
@@ -110,7 +118,7 @@ func (s *State) decide(l Limit, cost int64) Decision {
 	return d
 }
 
-func (s *State) untilFull(l Limit) time.Duration {
+func (s State) untilFull(l Limit) time.Duration {
 	if s.Tokens >= l.Burst {
 		return 0
 	}

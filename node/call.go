@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -13,6 +12,7 @@ import (
 // call is a check on its way to its owner and back. Whoever takes it out of its link, under the link's lock, completes
 // it: an answer, a sweep of deadlines, the end of the link, or the caller who gives up. So it is completed once.
 type call struct {
+	node    *Node
 	check   transport.Check
 	group   *table.Group
 	begun   time.Duration // on the node's timer clock
@@ -28,7 +28,14 @@ type call struct {
 	sent  bool // which of the two
 }
 
-var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+// newCall returns a call to be filled in, used before or not. Calls belong to their node: they are never handed to
+// another one's.
+func (n *Node) newCall() *call {
+	if c, ok := n.calls.Get().(*call); ok {
+		return c
+	}
+	return &call{node: n, done: make(chan struct{}, 1)}
+}
 
 // complete hands the answer to whoever waits.
 func (c *call) complete() {
@@ -46,17 +53,17 @@ func (c *call) fail(s transport.Status) {
 
 // recycle makes a completed call ready for another check. Nobody else holds it any more.
 func (c *call) recycle() {
-	*c = call{done: c.done}
-	calls.Put(c)
+	*c = call{node: c.node, done: c.done}
+	c.node.calls.Put(c)
 }
 
-// forward asks the owner, and decides by the failure rule if that does not answer in time.
-func (h *Handle) forward(ctx context.Context, v *view, q *question, l *link) (policy.Decision, error) {
-	c := h.begin(ctx, q, l)
-	if c == nil {
-		return h.unreachable(v, q), ctx.Err()
+// forward asks the owner, and decides by the failure rule if that does not answer in time. The error is that of ctx.
+func (h *Handle) forward(ctx context.Context, v *view, q *question, l *link, d *policy.Decision) error {
+	if c := h.begin(ctx, q, l); c != nil {
+		return h.finish(ctx, v, q, l, c, d)
 	}
-	return h.finish(ctx, v, q, l, c)
+	h.unreachable(v, q, d)
+	return nil
 }
 
 // begin sends a check to its owner. It returns nil if there is no time left to, or the link takes no more.
@@ -70,7 +77,7 @@ func (h *Handle) begin(ctx context.Context, q *question, l *link) *call {
 			return nil
 		}
 	}
-	c := calls.Get().(*call)
+	c := n.newCall()
 	c.group, c.begun, c.expires = h.group, now, now+within
 	c.check = transport.Check{ID: q.id, Cost: q.cost, Look: q.look}
 	if !l.enqueue(c) {
@@ -81,7 +88,7 @@ func (h *Handle) begin(ctx context.Context, q *question, l *link) *call {
 }
 
 // finish waits for the answer.
-func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *call) (policy.Decision, error) {
+func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *call, d *policy.Decision) error {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -89,80 +96,24 @@ func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *c
 			<-c.done // it is being completed this moment
 		}
 		c.recycle()
-		return policy.Decision{}, ctx.Err()
+		return ctx.Err()
 	}
 	a, begun := c.answer, c.begun
 	c.recycle()
 	if a.Status != transport.Decided || int(a.Which) >= len(h.limits) {
 		h.node.counters.fault(a.Status)
-		return h.unreachable(v, q), nil
+		h.unreachable(v, q, d)
+		return nil
 	}
 	h.node.counters.forwardLatency.observe(h.node.elapsed() - begun)
 	by := l.member.ID
 	if a.By != "" {
 		by = a.By
 	}
-	d := h.decision(table.Answer{Decision: a.Decision, Which: int(a.Which)}, policy.Owner, by)
+	h.tell(d, table.Answer{Decision: a.Decision, Which: int(a.Which)}, policy.Owner, by)
 	h.count(q.part, d.Allowed, decidedElsewhere)
-	return d, nil
+	return nil
 }
 
 // elapsed is the timer clock: time since the node was made. Unlike the decision clock it is always the machine's.
 func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
-
-// CheckBatch decides many requests at once, as Check does each, and returns the results in the same order. Requests for
-// the same owner travel together. One bad request does not touch the others, and each is charged for itself. Safe for
-// concurrent use.
-func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.Result {
-	results := make([]policy.Result, len(reqs))
-	if err := n.accepts(ctx); err != nil {
-		for i := range results {
-			results[i].Err = err
-		}
-		return results
-	}
-	type waiting struct {
-		at   int
-		h    *Handle
-		q    question
-		link *link
-		call *call
-	}
-	var away []waiting
-	v := n.view.Load()
-	now := n.clock.Now()
-	for i := range reqs {
-		r := &results[i]
-		h, err := n.policyOf(&reqs[i])
-		if err != nil {
-			r.Err = err
-			continue
-		}
-		q, err := h.question(&reqs[i])
-		if err != nil {
-			r.Err = err
-			h.done()
-			continue
-		}
-		switch owner := v.owner(q.part); {
-		case owner == v.self:
-			r.Decision = h.own(&q, now)
-		case owner == nobody:
-			r.Decision = h.unreachable(v, &q)
-		default:
-			if c := h.begin(ctx, &q, v.links[owner]); c != nil {
-				away = append(away, waiting{i, h, q, v.links[owner], c})
-				continue
-			}
-			r.Decision = h.unreachable(v, &q)
-		}
-		h.done()
-	}
-	for i := range away {
-		w := &away[i]
-		r := &results[w.at]
-		r.Decision, r.Err = w.h.finish(ctx, v, &w.q, w.link, w.call)
-		w.h.done()
-	}
-	return results
-}

@@ -25,24 +25,26 @@ func (n *Node) Check(ctx context.Context, req policy.Request) (policy.Decision, 
 }
 
 // Check is Node.Check for the policy of the handle; Request.Policy and Request.Limit are not looked at. It does not
-// allocate if this node owns the key and the key was not given by Attributes with more than 256 bytes in all.
-func (h *Handle) Check(ctx context.Context, req policy.Request) (policy.Decision, error) {
-	if err := h.node.accepts(ctx); err != nil {
-		return policy.Decision{}, err
+// allocate if this node owns the key and the key has at most 100 bytes.
+func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
+	n := h.node
+	if err := n.accepts(ctx); err != nil {
+		return d, err
 	}
-	q, err := h.question(&req) // 2 identity: whose bucket, in which partition
-	if err != nil {
-		return policy.Decision{}, err
+	var q question
+	if err := h.read(&req, &q); err != nil { // 2 identity: whose bucket, in which partition
+		return d, err
 	}
-	v := h.node.view.Load()
+	v := n.view.Load()
 	switch owner := v.owner(q.part); { // 3 owner: one array read
 	case owner == v.self:
-		return h.own(&q, h.node.clock.Now()), nil // mine: take from the table
+		h.own(&q, n.clock.Now(), &d) // mine: take from the table
 	case owner == nobody:
-		return h.unreachable(v, &q), nil
+		h.unreachable(v, &q, &d)
 	default:
-		return h.forward(ctx, v, &q, v.links[owner]) // other: one round trip
+		err = h.forward(ctx, v, &q, v.links[owner], &d) // other: one round trip
 	}
+	return d, err
 }
 
 // question is a request as the owner sees it.
@@ -53,13 +55,13 @@ type question struct {
 	look bool
 }
 
-// question finds out whose bucket a request is about.
-func (h *Handle) question(req *policy.Request) (question, error) {
-	cost, err := req.Tokens()
-	if err != nil {
-		return question{}, err
+// read finds out whose bucket a request is about.
+func (h *Handle) read(req *policy.Request, q *question) (err error) {
+	if q.cost, err = req.Tokens(); err != nil {
+		return err
 	}
-	var room [256]byte
+	q.look = req.CheckOnly
+	var room [128]byte
 	var key []byte
 	if h.inline {
 		key, err = policy.AppendInlineKey(room[:0], h.policy, req)
@@ -67,22 +69,22 @@ func (h *Handle) question(req *policy.Request) (question, error) {
 		key, err = h.policy.AppendKey(room[:0], req)
 	}
 	if err != nil {
-		return question{}, err
+		return err
 	}
-	q := question{id: h.node.secrets.name(key), cost: cost, look: req.CheckOnly}
+	q.id = h.node.secrets.name(key)
 	q.part = h.node.partition(q.id)
-	return q, nil
+	return nil
 }
 
 // own decides with the bucket in this node's memory.
-func (h *Handle) own(q *question, now bucket.Instant) policy.Decision {
+func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) {
 	a, err := h.node.take(h.group, q, now)
 	if err != nil {
-		return h.unreachable(h.node.view.Load(), q) // no memory for one more key
+		h.unreachable(h.node.view.Load(), q, d) // no memory for one more key
+		return
 	}
-	d := h.decision(a, policy.Owner, h.node.name)
+	h.tell(d, a, policy.Owner, h.node.name)
 	h.count(q.part, d.Allowed, decidedHere)
-	return d
 }
 
 // take asks the table.
@@ -93,10 +95,10 @@ func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (table.Answ
 	return n.owned.Take(q.part, q.id, g, now, q.cost)
 }
 
-// decision puts the answer of a group into the words of the policy.
-func (h *Handle) decision(a table.Answer, by policy.DecidedBy, node string) policy.Decision {
+// tell puts the answer of a group into the words of the policy.
+func (h *Handle) tell(d *policy.Decision, a table.Answer, by policy.DecidedBy, node string) {
 	l := &h.limits[a.Which]
-	return policy.Decision{
+	*d = policy.Decision{
 		Allowed:    a.Allowed,
 		Never:      a.Never,
 		DecidedBy:  by,

@@ -11,12 +11,15 @@ import (
 // monotonic time may stand still then, so what was slept is added; watchSleep looks for it.
 type machineClock struct {
 	base   time.Time
-	slept  atomic.Int64  // ns
-	before time.Duration // what the machine had slept at base
+	slept  atomic.Int64                 // ns, since base; it never falls
+	asleep func() (time.Duration, bool) // since the machine was started
+	before time.Duration                // of that, until base
 }
 
 func newMachineClock() *machineClock {
-	return &machineClock{base: time.Now(), before: asleep()}
+	c := &machineClock{base: time.Now(), asleep: asleep}
+	c.before, _ = asleep()
+	return c
 }
 
 // Now reads the monotonic clock alone (time.Since does; time.Now reads the wall clock too and takes twice as long).
@@ -26,4 +29,8 @@ func (c *machineClock) Now() bucket.Instant {
 
 // watchSleep brings the time asleep up to date. The node calls it once a second, so after a sleep buckets look emptier
 // than they are for a second at most, never fuller.
-func (c *machineClock) watchSleep() { c.slept.Store(int64(max(asleep()-c.before, 0))) }
+func (c *machineClock) watchSleep() {
+	if all, ok := c.asleep(); ok {
+		c.slept.Store(max(int64(all-c.before), c.slept.Load()))
+	}
+}

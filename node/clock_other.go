@@ -5,4 +5,4 @@ package node
 import "time"
 
 // asleep is not known here: buckets do not refill while the machine sleeps.
-func asleep() time.Duration { return 0 }
+func asleep() (time.Duration, bool) { return 0, false }

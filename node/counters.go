@@ -46,7 +46,7 @@ func (h *Handle) count(part int, allowed bool, w where) {
 
 // counters are what a node counts besides.
 type counters struct {
-	served, passed                             atomic.Uint64
+	served, passed, otherRing                  atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
 	forwardLatency                             histogram
 }
@@ -102,8 +102,9 @@ func (h *histogram) snapshot() Histogram {
 type Stats struct {
 	// Policies has the checks by policy, sorted by name; those with limits of their own stand last, as "(inline)".
 	Policies []PolicyStats
-	// Served counts checks decided or passed on for other nodes; Passed those passed on, because rings differed.
-	Served, Passed uint64
+	// Served counts checks that came from other nodes; OtherRing those of them that came by another ring than this node's,
+	// Passed those passed on for that reason.
+	Served, OtherRing, Passed uint64
 	// Faults counts forwarded checks that a failure rule had to decide: the peer knew no owner it may ask, the owner's
 	// table was full, or there was no answer in time.
 	FaultNotOwner, FaultFull, FaultUnreachable uint64
@@ -148,7 +149,7 @@ func (n *Node) Stats() Stats {
 	v := n.view.Load()
 	c := &n.counters
 	s := Stats{
-		Served: c.served.Load(), Passed: c.passed.Load(),
+		Served: c.served.Load(), OtherRing: c.otherRing.Load(), Passed: c.passed.Load(),
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),
 		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),

@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -21,7 +20,6 @@ type Handle struct {
 	limits  []policy.Limit
 	windows []time.Duration
 	group   *table.Group
-	shares  atomic.Pointer[shares]
 	counts  *counts
 }
 
@@ -85,6 +83,5 @@ func (h *Handle) intern() (err error) {
 func (h *Handle) done() {
 	if h.inline {
 		h.group.Release()
-		h.shares.Load().release()
 	}
 }

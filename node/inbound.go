@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,9 +17,12 @@ func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.K
 	if kind == transport.Bulk {
 		return n.serveBulk(ctx, s)
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	in := &inbound{node: n, from: from.ID, stream: s}
-	defer in.end()
-	return in.serve(ctx)
+	err := in.serve(ctx)
+	cancel()
+	in.end()
+	return err
 }
 
 // inbound is the stream of checks from one other node, at the side that owns their keys.
@@ -26,7 +30,7 @@ type inbound struct {
 	node   *Node
 	from   string
 	stream transport.Stream
-	groups []*table.Group // by the sender's number; nil where there was no room for its limits
+	limits []sentLimits // by the sender's number
 
 	sending sync.Mutex // Send, and what it sends
 	answers transport.AnswersFrame
@@ -37,6 +41,13 @@ type inbound struct {
 	passing sync.Mutex
 	passed  []transport.Answer
 	wake    chan struct{} // nil until the first check is passed on
+	sender  sync.WaitGroup
+}
+
+// sentLimits is a group of limits as it was sent, and interned once there is room for it.
+type sentLimits struct {
+	limits []bucket.Limit
+	group  *table.Group // or nil
 }
 
 // serve decides what comes, one frame at a time, with one look at the clock for each.
@@ -63,21 +74,30 @@ func (in *inbound) serve(ctx context.Context) error {
 
 // learn keeps the limits that the sender will call by number.
 func (in *inbound) learn(l transport.LimitsBody) error {
-	if int(l.Ref) > len(in.groups) {
-		return fmt.Errorf("%w: limits %d after %d", transport.ErrFrame, l.Ref, len(in.groups))
+	if int(l.Ref) > len(in.limits) {
+		return fmt.Errorf("%w: limits %d after %d", transport.ErrFrame, l.Ref, len(in.limits))
 	}
-	if int(l.Ref) == len(in.groups) {
-		in.groups = append(in.groups, nil)
+	if int(l.Ref) == len(in.limits) {
+		in.limits = append(in.limits, sentLimits{})
 	}
-	if old := in.groups[l.Ref]; old != nil {
-		old.Release()
+	kept := &in.limits[l.Ref]
+	if kept.group != nil {
+		kept.group.Release()
 	}
-	g, err := in.node.limits.Intern(l.Limits)
-	if err != nil {
-		g = nil // as with a full table, the sender's failure rule decides
-	}
-	in.groups[l.Ref] = g
+	*kept = sentLimits{limits: l.Limits}
 	return nil
+}
+
+// group returns the limits of a number. It is nil if there is no room for them now: as with a full table, the sender's
+// failure rule decides.
+func (in *inbound) group(ref uint32) *table.Group {
+	l := &in.limits[ref]
+	if l.group == nil {
+		if g, err := in.node.limits.Intern(l.limits); err == nil {
+			l.group = g
+		}
+	}
+	return l.group
 }
 
 // decide answers a frame with a frame: its checks of owned keys are decided at once, and the others passed on. The
@@ -92,11 +112,11 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 	in.answers.Answers = in.answers.Answers[:0]
 	for i := range f.Checks {
 		c := &f.Checks[i]
-		if int(c.Limits) >= len(in.groups) {
+		if int(c.Limits) >= len(in.limits) {
 			return fmt.Errorf("checks from %s: %w: limits %d were never sent", in.from, transport.ErrFrame, c.Limits)
 		}
 		a := transport.Answer{Number: c.Number, Status: transport.Full}
-		if g := in.groups[c.Limits]; g != nil {
+		if g := in.group(c.Limits); g != nil {
 			part := n.partition(c.ID)
 			switch owner := v.owner(part); {
 			case owner == v.self:
@@ -113,6 +133,9 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 		in.answers.Answers = append(in.answers.Answers, a)
 	}
 	n.counters.served.Add(uint64(len(f.Checks)))
+	if f.Epoch != v.epoch() {
+		n.counters.otherRing.Add(uint64(len(f.Checks)))
+	}
 	return in.flushLocked()
 }
 
@@ -142,9 +165,9 @@ func (in *inbound) pass(ctx context.Context, c *transport.Check, g *table.Group,
 	}
 	if in.wake == nil {
 		in.wake = make(chan struct{}, 1)
-		in.node.goroutines.Go(func() { in.sendPassed(ctx) }) // ends with the stream
+		in.sender.Go(func() { in.sendPassed(ctx) }) // ends with the stream
 	}
-	out := calls.Get().(*call)
+	out := in.node.newCall()
 	out.relay, out.relayNumber, out.to, out.group = in, c.Number, l.member.ID, g
 	out.begun = in.node.elapsed()
 	out.expires = out.begun + c.Within - passMargin
@@ -185,20 +208,24 @@ func (in *inbound) sendPassed(ctx context.Context) {
 		in.passing.Lock()
 		batch, in.passed = in.passed, batch[:0]
 		in.passing.Unlock()
-		in.sending.Lock()
-		in.answers.Answers = append(in.answers.Answers[:0], batch...)
-		err := in.flushLocked()
-		in.sending.Unlock()
-		if err != nil {
-			return // the stream is broken; serve finds out as well
+		for part := range slices.Chunk(batch, maxFrameChecks) {
+			in.sending.Lock()
+			in.answers.Answers = append(in.answers.Answers[:0], part...)
+			err := in.flushLocked()
+			in.sending.Unlock()
+			if err != nil {
+				return // the stream is broken; serve finds out as well
+			}
 		}
 	}
 }
 
+// end waits until nothing is sent any more, for the stream is gone when its handler returns.
 func (in *inbound) end() {
-	for _, g := range in.groups {
-		if g != nil {
-			g.Release()
+	in.sender.Wait()
+	for _, l := range in.limits {
+		if l.group != nil {
+			l.group.Release()
 		}
 	}
 }

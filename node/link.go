@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/ring"
 	"github.com/drossel-dev/drossel/transport"
 )
@@ -82,88 +82,6 @@ func (n *Node) newLink(m ring.Member) *link {
 	l := &link{node: n, member: m, cancel: cancel, wake: make(chan struct{}, 1), tried: make(chan struct{})}
 	n.goroutines.Go(func() { l.run(ctx) })
 	return l
-}
-
-// enqueue puts a call on its way. It is false if the peer can't be reached or too much waits for it already.
-func (l *link) enqueue(c *call) bool {
-	l.mu.Lock()
-	if l.state >= down || l.queued+len(l.slots)-len(l.free) >= maxWaiting {
-		l.mu.Unlock()
-		return false
-	}
-	c.sent, c.place = false, len(l.queue)
-	l.queue = append(l.queue, c)
-	l.queued++
-	signal := l.queued == 1 && l.frames-l.dequeued < window
-	l.mu.Unlock()
-	if l.node.waiting.Add(1) == 1 {
-		l.node.wakeExpiry()
-	}
-	if signal {
-		l.signal()
-	}
-	return true
-}
-
-func (l *link) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// abandon takes a call out again. It is false if somebody else has taken it out to complete it.
-func (l *link) abandon(c *call) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case c.sent && c.place < len(l.slots) && l.slots[c.place].call == c:
-		l.takeSlotLocked(c.place)
-		return true
-	case !c.sent && c.place < len(l.queue) && l.queue[c.place] == c:
-		l.takeQueuedLocked(c.place)
-		return true
-	}
-	return false
-}
-
-func (l *link) takeSlotLocked(i int) *call {
-	s := &l.slots[i]
-	c := s.call
-	s.call = nil
-	s.generation++
-	l.free = append(l.free, uint32(i))
-	l.node.waiting.Add(-1)
-	return c
-}
-
-func (l *link) takeQueuedLocked(i int) *call {
-	c := l.queue[i]
-	l.queue[i] = nil
-	l.queued--
-	l.node.waiting.Add(-1)
-	return c
-}
-
-// expire completes what has waited too long. It returns the calls to be completed without the lock.
-func (l *link) expire(now time.Duration, late []*call) []*call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.takeIfLocked(func(c *call) bool { return c.expires <= now }, late)
-}
-
-func (l *link) takeIfLocked(want func(*call) bool, taken []*call) []*call {
-	for i, c := range l.queue {
-		if c != nil && want(c) {
-			taken = append(taken, l.takeQueuedLocked(i))
-		}
-	}
-	for i := range l.slots {
-		if c := l.slots[i].call; c != nil && want(c) {
-			taken = append(taken, l.takeSlotLocked(i))
-		}
-	}
-	return taken
 }
 
 // set changes the state; in any state but up nothing can wait, except for the first connection.
@@ -248,174 +166,15 @@ func (l *link) talk(ctx context.Context, p transport.Peer) error {
 	both.Go(func() { cancel(l.receive(p.Checks())) })
 	both.Go(func() { cancel(l.bulk.receive(p.Bulk())) })
 	l.bulk.open(p.Bulk())
-	cancel(l.send(ctx, p.Checks()))
+	if err := l.send(ctx, p.Checks()); errors.Is(err, io.EOF) {
+		<-ctx.Done() // the stream has ended, and the receiving side is being told why
+	} else {
+		cancel(err)
+	}
 	p.Close()
 	both.Wait()
 	l.bulk.fail()
 	return context.Cause(ctx)
-}
-
-// refs are the numbers by which one stream names groups of limits.
-type refs struct {
-	byGroup map[*table.Group]uint32
-	last    *table.Group // most checks have the limits of the one before
-	lastRef uint32
-}
-
-// of returns the number of a group, and whether the other end has to be told its limits.
-func (r *refs) of(g *table.Group) (ref uint32, fresh bool) {
-	if g == r.last {
-		return r.lastRef, false
-	}
-	ref, known := r.byGroup[g]
-	if !known {
-		if len(r.byGroup) == maxRefs {
-			r.release()
-		}
-		if r.byGroup == nil {
-			r.byGroup = make(map[*table.Group]uint32)
-		}
-		ref = uint32(len(r.byGroup))
-		g.Pin()
-		r.byGroup[g] = ref
-	}
-	r.last, r.lastRef = g, ref
-	return ref, !known
-}
-
-func (r *refs) release() {
-	for g := range r.byGroup {
-		g.Release()
-	}
-	*r = refs{}
-}
-
-// send puts what waits into frames until ctx ends or the stream fails.
-func (l *link) send(ctx context.Context, s transport.Stream) error {
-	var f transport.ChecksFrame
-	var b []byte
-	var r refs
-	defer r.release()
-	for {
-		if !l.fill(&f, &r) {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-l.wake:
-			}
-			continue
-		}
-		b = transport.AppendChecks(b[:0], &f)
-		if err := s.Send(b); err != nil {
-			return err
-		}
-	}
-}
-
-// fill moves what waits into a frame. It is false if nothing does, or the peer has not taken enough of what was sent.
-func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
-	f.Epoch = l.node.view.Load().epoch()
-	f.Limits, f.Checks = f.Limits[:0], f.Checks[:0]
-	now := l.node.elapsed()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.queued == 0 {
-		l.queue = l.queue[:0]
-		return false
-	}
-	if l.frames-l.dequeued >= window {
-		return false
-	}
-	taken := 0
-	for _, c := range l.queue {
-		if len(f.Checks) == maxFrameChecks {
-			break
-		}
-		taken++
-		if c == nil {
-			continue
-		}
-		ref, fresh := r.of(c.group)
-		if fresh {
-			if ref == 0 && len(f.Checks) > 0 { // numbers start over, and checks of this frame use the old ones
-				taken--
-				r.release()
-				break
-			}
-			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Limits: c.group.Limits()})
-		}
-		c.check.Number = l.slotLocked(c)
-		c.check.Limits = ref
-		c.check.Within = max(c.expires-now, 0)
-		f.Checks = append(f.Checks, c.check)
-	}
-	l.queue = append(l.queue[:0], l.queue[taken:]...)
-	for i, c := range l.queue {
-		if c != nil {
-			c.place = i
-		}
-	}
-	l.queued -= len(f.Checks)
-	l.frames++
-	return true
-}
-
-// slotLocked moves a call from the queue to a slot and returns its number.
-func (l *link) slotLocked(c *call) uint64 {
-	if len(l.free) == 0 {
-		old := len(l.slots)
-		l.slots = append(l.slots, make([]slot, max(initialSlotsOnLink, old))...)
-		for i := len(l.slots) - 1; i >= old; i-- {
-			l.free = append(l.free, uint32(i))
-		}
-	}
-	i := l.free[len(l.free)-1]
-	l.free = l.free[:len(l.free)-1]
-	l.slots[i].call = c
-	c.sent, c.place = true, int(i)
-	return uint64(l.slots[i].generation)<<generationShift | uint64(i)
-}
-
-// receive takes answers to their callers until the stream ends.
-func (l *link) receive(s transport.Stream) error {
-	var f transport.AnswersFrame
-	var done []*call
-	for {
-		frame, err := s.Recv()
-		if err != nil {
-			return err
-		}
-		if err := transport.DecodeAnswers(frame, &f); err != nil {
-			return err
-		}
-		done = done[:0]
-		l.mu.Lock()
-		if f.Dequeued > l.frames {
-			l.mu.Unlock()
-			return errTooManyFrames
-		}
-		l.dequeued = max(l.dequeued, f.Dequeued)
-		for i := range f.Answers {
-			a := &f.Answers[i]
-			at := a.Number & slotMask
-			if at >= uint64(len(l.slots)) {
-				continue
-			}
-			if s := &l.slots[at]; s.call != nil && s.generation == uint32(a.Number>>generationShift) {
-				c := l.takeSlotLocked(int(at))
-				c.answer = *a
-				done = append(done, c)
-			}
-		}
-		more := l.queued > 0
-		l.mu.Unlock()
-		if more {
-			l.signal()
-		}
-		for _, c := range done {
-			c.complete()
-		}
-	}
 }
 
 func (l *link) isUp() bool {

@@ -46,12 +46,15 @@ type Node struct {
 	stage atomic.Int32
 	view  atomic.Pointer[view]
 
-	looking sync.Mutex // held while a view is made and put in place
-	viewing sync.Mutex // held while it is made; guards:
-	builder *ring.Builder
-	links   map[ring.Member]*link
-	state   ring.State
+	looking  sync.Mutex // held while a view is made and put in place
+	viewing  sync.Mutex // held while it is made; guards:
+	builder  *ring.Builder
+	links    map[ring.Member]*link
+	retiring map[*link]struct{}
+	state    ring.State
+	open     atomic.Pointer[[]*link] // links and retiring, to read without the lock
 
+	calls      sync.Pool    // of *call
 	waiting    atomic.Int64 // checks in all links
 	expiryWake chan struct{}
 	ending     chan struct{} // closed by Close
@@ -95,6 +98,7 @@ func New(cfg Config) (*Node, error) {
 		handles:    make(map[string]*Handle),
 		limits:     table.NewLimits(maxLimits),
 		links:      make(map[ring.Member]*link),
+		retiring:   make(map[*link]struct{}),
 		state:      ring.Joining,
 		expiryWake: make(chan struct{}, 1),
 		ending:     make(chan struct{}),
@@ -127,6 +131,7 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	n.view.Store(&view{self: outside})
+	n.open.Store(new([]*link))
 	return n, nil
 }
 
@@ -215,17 +220,21 @@ func (n *Node) connect() error {
 		n.network = peer.New(peer.Config{Bind: n.cfg.peerBind(), Own: own, Secret: n.secrets.peer, Logger: n.log})
 	}
 	bound, err := n.network.Listen(n)
+	if err == nil && n.membership == nil {
+		var g *gossip.Gossip
+		if g, err = gossip.Start(n.gossipConfig(own, bound)); err == nil {
+			n.membership = g
+		}
+	}
 	if err != nil {
-		return errors.Join(err, n.network.Close())
+		err = errors.Join(err, n.network.Close())
+		if n.membership != nil {
+			err = errors.Join(err, n.membership.Close())
+		}
+		n.network, n.membership = nil, nil
+		return err
 	}
 	n.peerAddr = bound
-	if n.membership == nil {
-		g, err := gossip.Start(n.gossipConfig(own, bound))
-		if err != nil {
-			return errors.Join(err, n.network.Close())
-		}
-		n.membership = g
-	}
 	return nil
 }
 
@@ -334,7 +343,7 @@ func (n *Node) Close() error {
 	n.cancel()
 	close(n.ending)
 	n.viewing.Lock()
-	for _, l := range n.links {
+	for _, l := range *n.open.Load() {
 		l.close()
 	}
 	n.viewing.Unlock()

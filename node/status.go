@@ -57,8 +57,11 @@ type MemberStatus struct {
 const askTimeout = time.Second
 
 // Members returns all members that this node knows, and asks each what it knows itself: whether all see the same ring
-// is seen by their epochs. Safe for concurrent use.
+// is seen by their epochs. Nil before Start. Safe for concurrent use.
 func (n *Node) Members(ctx context.Context) []MemberStatus {
+	if stage(n.stage.Load()) == made {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	known := n.membership.Members()
@@ -141,7 +144,7 @@ func (n *Node) Ring() RingStatus {
 		s.Members = append(s.Members, RingShare{ID: m.ID, Peer: m.Peer, Partitions: counts[i],
 			Share: float64(counts[i]) / float64(s.Partitions)})
 	}
-	for p, next := range n.successors(v) {
+	for p, next := range v.successors() {
 		share := &s.Members[v.ring.Owner(p)]
 		if share.FailsOver == nil {
 			share.FailsOver = make(map[string]int)

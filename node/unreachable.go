@@ -21,84 +21,42 @@ const retryUnreachable = time.Second
 
 // unreachable decides by the failure rule, because the owner can't be asked: from this node's own bucket of the N-th
 // part of the rate and the burst, so that all N nodes together admit what one owner would.
-func (h *Handle) unreachable(v *view, q *question) policy.Decision {
+func (h *Handle) unreachable(v *view, q *question, d *policy.Decision) {
+	if a, ok := h.takeShare(v, q); ok {
+		h.tell(d, a, policy.Local, h.node.name)
+		if a.Never && q.cost <= h.limits[a.Which].Burst { // never in this share, but not never
+			d.Never, d.RetryAfter = false, retryUnreachable
+		}
+	} else { // not even memory for the rule's bucket: denied
+		h.tell(d, table.Answer{Decision: bucket.Decision{RetryAfter: retryUnreachable}}, policy.Local, h.node.name)
+	}
+	d.Degraded = true
+	h.count(q.part, d.Allowed, decidedByRule)
+}
+
+// takeShare asks this node's own bucket. It is false if there is no memory for it.
+func (h *Handle) takeShare(v *view, q *question) (table.Answer, bool) {
 	n := h.node
-	d := policy.Decision{DecidedBy: policy.Local, Degraded: true, Policy: h.name, Node: n.name,
-		LimitName: h.limits[0].Name, Limit: h.limits[0].Burst, Window: h.windows[0], RetryAfter: retryUnreachable}
 	g, err := h.share(v, q.id)
 	if err != nil {
-		return h.counted(q, d)
+		return table.Answer{}, false
 	}
-	var a table.Answer
+	defer g.Release()
 	if q.look {
-		a = n.local.Look(q.part, q.id, g, n.clock.Now(), q.cost)
-	} else if a, err = n.local.Take(q.part, q.id, g, n.clock.Now(), q.cost); err != nil {
-		return h.counted(q, d) // not even memory for the rule's bucket: denied
+		return n.local.Look(q.part, q.id, g, n.clock.Now(), q.cost), true
 	}
-	d = h.decision(a, policy.Local, n.name)
-	d.Degraded = true
-	if a.Never && q.cost <= h.limits[a.Which].Burst { // never in this share, but not never
-		d.Never, d.RetryAfter = false, retryUnreachable
-	}
-	return h.counted(q, d)
+	a, err := n.local.Take(q.part, q.id, g, n.clock.Now(), q.cost)
+	return a, err == nil
 }
 
-func (h *Handle) counted(q *question, d policy.Decision) policy.Decision {
-	h.count(q.part, d.Allowed, decidedByRule)
-	return d
-}
-
-// shares are the limits of a policy divided by a number of nodes. The remainder of a burst goes to some of them, so
-// there is one group of limits for those who get the larger part and one for the others.
-type shares struct {
-	nodes  int
-	groups []*table.Group // by rank
-}
-
-// share returns this node's part of the limits for one key.
+// share returns this node's part of the limits for one key; the caller releases it.
 func (h *Handle) share(v *view, id bucket.ID) (*table.Group, error) {
 	nodes, rank := v.rank(id)
-	s := h.shares.Load()
-	if s == nil || s.nodes != nodes {
-		made, err := h.divide(nodes)
-		if err != nil {
-			return nil, err
-		}
-		if h.shares.CompareAndSwap(s, made) {
-			// A check that still uses the old groups holds slots or pins none; the table carries levels over either way.
-			s.release()
-		} else {
-			made.release()
-		}
-		s = h.shares.Load()
+	limits := make([]bucket.Limit, len(h.limits))
+	for i, l := range h.limits {
+		limits[i] = part(l.Limit, nodes, rank)
 	}
-	return s.groups[min(rank, len(s.groups)-1)], nil
-}
-
-func (h *Handle) divide(nodes int) (*shares, error) {
-	s := &shares{nodes: nodes}
-	for rank := range nodes {
-		limits := make([]bucket.Limit, len(h.limits))
-		for i, l := range h.limits {
-			limits[i] = part(l.Limit, nodes, rank)
-		}
-		g, err := h.node.limits.Intern(limits)
-		if err != nil {
-			s.release()
-			return nil, err
-		}
-		s.groups = append(s.groups, g)
-	}
-	return s, nil
-}
-
-func (s *shares) release() {
-	if s == nil {
-		return
-	}
-	for _, g := range s.groups {
-		g.Release()
-	}
+	return h.node.limits.Intern(limits)
 }
 
 // part returns what the node of a rank gets of a limit: the N-th part of the rate, and of the burst whole tokens that

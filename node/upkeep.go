@@ -29,10 +29,7 @@ func (n *Node) expireLate(ctx context.Context) {
 		case <-ticks.C:
 		}
 		now := n.elapsed()
-		for _, l := range n.view.Load().links {
-			if l == nil {
-				continue
-			}
+		for _, l := range *n.open.Load() {
 			late = l.expire(now, late[:0])
 			for _, c := range late {
 				c.fail(transport.Unreachable)
@@ -69,7 +66,7 @@ func (n *Node) upkeep(ctx context.Context) {
 		}
 		now := n.clock.Now()
 		parts := n.cfg.Ring.Partitions
-		for range parts*int(upkeepInterval)/int(sweepTime) + 1 {
+		for range parts/int(sweepTime/upkeepInterval) + 1 {
 			n.owned.Sweep(next, now)
 			n.local.Sweep(next, now)
 			next = (next + 1) % parts

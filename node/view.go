@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -18,6 +19,8 @@ type view struct {
 	ring  *ring.Ring // nil while nobody owns anything
 	self  int        // this node's index in the ring, or outside
 	links []*link    // by index; nil for this node
+	// successors says where each partition would go if its owner were lost. It is computed when first asked for.
+	successors func() []int
 }
 
 // Owners are indexes into the ring, or one of these.
@@ -49,77 +52,105 @@ func (n *Node) follow(ctx context.Context) {
 func (n *Node) look() {
 	n.looking.Lock()
 	defer n.looking.Unlock()
-	v, gone, ok := n.draft()
-	if !ok {
+	v, fresh, gone := n.draft()
+	if v == nil {
 		return
 	}
-	n.connected(v)
+	if len(gone) == 0 { // who was lost must not be asked a moment longer than needed
+		n.tried(fresh)
+	}
 	old := n.view.Swap(v)
-	// Links are closed after the view that used them is out of use; a check that still holds it decides by rule.
 	for _, l := range gone {
-		l.close()
+		n.goroutines.Go(func() { n.retire(l) })
 	}
 	if old.epoch() != v.epoch() {
-		n.log.Info("ring changed", "epoch", epochText(v.epoch()), "members", slices.Collect(v.names), "owned", v.ownedPartitions())
+		n.log.Info("ring changed", "epoch", epochText(v.epoch()), "members", v.names(), "owned", v.ownedPartitions())
 	}
 }
 
-// draft makes a view with its links, and says which links it has no use for. It is not ok if the node has ended or the
-// members can't be placed; the last view stays in use then.
-func (n *Node) draft() (v *view, gone map[ring.Member]*link, ok bool) {
+// draft makes a view with its links, and says which of them are new and which others it has no use for. It is nil if the
+// last view stays in use: the node has ended, the members can't be placed, or there are none. The last node to leave
+// thus keeps its keys to the end.
+func (n *Node) draft() (v *view, fresh, gone []*link) {
 	n.viewing.Lock()
 	defer n.viewing.Unlock()
 	if stage(n.stage.Load()) == ended {
-		return nil, nil, false
+		return nil, nil, nil
 	}
 	var members []ring.Member
+	superseded := false
 	for _, m := range n.membership.Members() {
 		if m.ID == n.name {
-			m.State = n.state
+			if superseded = m.Boot > n.boot; !superseded { // else a newer process has this node's name, and its keys
+				m.State = n.state
+			}
 		}
 		if m.State == ring.Active {
 			members = append(members, m)
 		}
 	}
-	v = &view{self: outside}
 	r, err := n.builder.Place(members)
-	switch {
-	case err == nil:
-		v.ring, v.self = r, r.Index(n.name)
-	case !errors.Is(err, ring.ErrNoMembers):
-		n.log.Error("the ring could not be made; the last one stays in use", "error", err)
-		return nil, nil, false
-	}
-	gone = maps.Clone(n.links)
-	if v.ring != nil {
-		v.links = make([]*link, len(v.ring.Members()))
-		for i, m := range v.ring.Members() {
-			if i == v.self {
-				continue
-			}
-			l := n.links[m]
-			if l == nil {
-				l = n.newLink(m)
-				n.links[m] = l
-			}
-			v.links[i] = l
-			delete(gone, m)
+	if err != nil {
+		if !errors.Is(err, ring.ErrNoMembers) {
+			n.log.Error("the ring could not be made; the last one stays in use", "error", err)
 		}
+		return nil, nil, nil
 	}
-	for m := range gone {
-		delete(n.links, m)
+	v = &view{ring: r, self: r.Index(n.name), links: make([]*link, len(r.Members()))}
+	v.successors = sync.OnceValue(func() []int { return n.successorsOf(r) })
+	if superseded {
+		v.self = outside
 	}
-	return v, gone, true
-}
-
-// connected waits until every link of a view was tried once, for the time that an attempt may take at the most.
-func (n *Node) connected(v *view) {
-	patience := time.NewTimer(dialTimeout)
-	defer patience.Stop()
-	for _, l := range v.links {
-		if l == nil {
+	unused := maps.Clone(n.links)
+	for i, m := range r.Members() {
+		if i == v.self {
 			continue
 		}
+		l := n.links[m]
+		if l == nil {
+			l = n.newLink(m)
+			n.links[m] = l
+			fresh = append(fresh, l)
+		}
+		v.links[i] = l
+		delete(unused, m)
+	}
+	for m, l := range unused {
+		delete(n.links, m)
+		n.retiring[l] = struct{}{}
+		gone = append(gone, l)
+	}
+	n.publishLinksLocked()
+	return v, fresh, gone
+}
+
+// publishLinksLocked lets those who go over all open links see them without a lock.
+func (n *Node) publishLinksLocked() {
+	open := slices.AppendSeq(slices.Collect(maps.Values(n.links)), maps.Keys(n.retiring))
+	n.open.Store(&open)
+}
+
+// retire closes a link that is no longer in use, once the checks of those who still hold the old view have had their
+// time: closed at once, they would be decided by rule.
+func (n *Node) retire(l *link) {
+	grace := time.NewTimer(n.cfg.Deadline)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+	case <-n.ending:
+	}
+	l.close()
+	n.viewing.Lock()
+	defer n.viewing.Unlock()
+	delete(n.retiring, l)
+	n.publishLinksLocked()
+}
+
+// tried waits until every one of these links was tried once, for the time that an attempt may take at the most.
+func (n *Node) tried(links []*link) {
+	patience := time.NewTimer(dialTimeout)
+	defer patience.Stop()
+	for _, l := range links {
 		select {
 		case <-l.tried:
 		case <-patience.C:
@@ -138,15 +169,11 @@ func (v *view) epoch() uint64 {
 	return v.ring.Epoch()
 }
 
-func (v *view) names(yield func(string) bool) {
-	if v.ring == nil {
-		return
-	}
+func (v *view) names() (names []string) {
 	for _, m := range v.ring.Members() {
-		if !yield(m.ID) {
-			return
-		}
+		names = append(names, m.ID)
 	}
+	return names
 }
 
 func (v *view) ownedPartitions() int {
@@ -161,14 +188,17 @@ func (n *Node) partition(id bucket.ID) int {
 	return ring.PartitionOf(id.Bytes(), n.cfg.Ring.Partitions)
 }
 
-// successors returns where each partition would go if its owner were lost; nil if the view is out of date by now.
-func (n *Node) successors(v *view) []int {
-	n.viewing.Lock()
-	defer n.viewing.Unlock()
-	if n.view.Load() != v {
-		return nil
+// successorsOf computes where the partitions of a ring would go. It takes a quarter of a second for a hundred members, so
+// it uses a builder of its own and holds nobody up.
+func (n *Node) successorsOf(r *ring.Ring) []int {
+	b, err := ring.NewBuilder(n.cfg.Ring)
+	if err == nil {
+		_, err = b.Place(r.Members())
 	}
-	next, err := n.builder.Successors()
+	var next []int
+	if err == nil {
+		next, err = b.Successors()
+	}
 	if err != nil {
 		n.log.Error("failover successors could not be computed", "error", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -27,7 +26,9 @@ func closeEndsReceive(t *testing.T, w world) {
 	for name, end := range closers {
 		t.Run(name, func(t *testing.T) {
 			serving, returned := make(chan struct{}, 2), make(chan error, 2)
-			dialed, addr := w.listen(t, "n1x", func(ctx context.Context, _ transport.Hello, _ transport.Kind, s transport.Stream) error {
+			dialed, addr := w.listen(t, "n1x", func(
+				ctx context.Context, _ transport.Hello, _ transport.Kind, s transport.Stream,
+			) error {
 				serving <- struct{}{}
 				_, err := s.Recv()
 				<-ctx.Done()
@@ -78,7 +79,9 @@ func closeEndsSend(t *testing.T, w world) {
 				}
 				ended <- struct{}{}
 			}
-			dialed, addr := w.listen(t, "n1x", func(ctx context.Context, _ transport.Hello, kind transport.Kind, s transport.Stream) error {
+			dialed, addr := w.listen(t, "n1x", func(
+				ctx context.Context, _ transport.Hello, kind transport.Kind, s transport.Stream,
+			) error {
 				if kind == transport.Bulk {
 					sendOn(s)
 				}
@@ -137,7 +140,9 @@ func closeTwice(t *testing.T, w world) {
 
 // What a handler sent before it returned arrives, then comes the orderly end.
 func handlerEndsStream(t *testing.T, w world) {
-	_, addr := w.listen(t, "n1x", func(ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream) error {
+	_, addr := w.listen(t, "n1x", func(
+		ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream,
+	) error {
 		if kind == transport.Bulk {
 			return echo(ctx, from, kind, s)
 		}
@@ -169,100 +174,13 @@ func handlerEndsStream(t *testing.T, w world) {
 	roundTrip(t, p.Bulk(), 1) // the other stream goes on
 }
 
-// Nodes that do not belong together: the dialer is told why, and no handler sees the other.
-func refused(t *testing.T, w world) {
-	var served atomic.Int32
-	_, addr := w.listen(t, "n1x", func(context.Context, transport.Hello, transport.Kind, transport.Stream) error {
-		served.Add(1)
-		return nil
-	})
-	for name, c := range map[string]struct {
-		change func(h *transport.Hello)
-		secret string
-		names  []string
-	}{
-		"label":       {func(h *transport.Hello) { h.Label = "prod" }, "secret", []string{`"test"`, `"prod"`}},
-		"fingerprint": {func(h *transport.Hello) { h.Fingerprint = "other" }, "secret", []string{"fp", "other"}},
-		"name":        {func(h *transport.Hello) { h.ID, h.Boot = "n1x", 4711 }, "secret", []string{"4711"}},
-		"secret":      {func(*transport.Hello) {}, "another", []string{"secret"}},
-	} {
-		own := hello("n2x")
-		c.change(&own)
-		// In memory a place is known by its name, and nobody but n1x listens here.
-		dialer := w(own, []byte(c.secret))
-		p, err := dialer.Dial(t.Context(), addr)
-		if err == nil {
-			p.Close()
-		}
-		if !errors.Is(err, transport.ErrRefused) {
-			t.Errorf("another %s: %v, want ErrRefused", name, err)
-		} else {
-			for _, want := range append(c.names, own.ID, "n1x") {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("another %s: %q does not name %s", name, err, want)
-				}
-			}
-		}
-		shut(t, dialer)
-	}
-	if n := served.Load(); n != 0 {
-		t.Errorf("%d streams of refused nodes were served", n)
-	}
-	w.dial(t, "n3x", addr) // those who belong here still come in
-}
-
-func dialNobody(t *testing.T, w world) {
-	gone, addr := w.listen(t, "n1x", echo)
-	shut(t, gone)
-	dialer := w(hello("n2x"), secret)
-	t.Cleanup(func() { shut(t, dialer) })
-	done := make(chan error, 1)
-	go func() {
-		p, err := dialer.Dial(t.Context(), addr)
-		if err == nil {
-			p.Close()
-		}
-		done <- err
-	}()
-	if err := wait(t, "a dial to nobody", done); err == nil || !strings.Contains(err.Error(), addr) {
-		t.Errorf("%v, want an error that names %s", err, addr)
-	}
-}
-
-func dialEnded(t *testing.T, w world) {
-	_, addr := w.listen(t, "n1x", echo)
-	dialer := w(hello("n2x"), secret)
-	t.Cleanup(func() { shut(t, dialer) })
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	const dials = 50
-	done := make(chan error, dials)
-	go func() {
-		for range dials {
-			p, err := dialer.Dial(ctx, addr)
-			if err == nil {
-				p.Close()
-			}
-			done <- err
-		}
-	}()
-	for range dials {
-		if err := wait(t, "a dial whose context has ended", done); err == nil {
-			t.Fatal("a dial whose context has ended succeeded")
-		}
-	}
-	p, err := dialer.Dial(t.Context(), addr) // nothing is left behind that would hinder the next
-	if err != nil {
-		t.Fatal(err)
-	}
-	roundTrip(t, p.Checks(), 1)
-}
-
 // Close of the place that serves returns after its handlers have.
 func closeWaits(t *testing.T, w world) {
 	var finished atomic.Int32
 	serving := make(chan struct{}, 2)
-	dialed, addr := w.listen(t, "n1x", func(_ context.Context, _ transport.Hello, _ transport.Kind, s transport.Stream) error {
+	dialed, addr := w.listen(t, "n1x", func(
+		_ context.Context, _ transport.Hello, _ transport.Kind, s transport.Stream,
+	) error {
 		serving <- struct{}{}
 		_, err := s.Recv()
 		for range 10_000 { // long enough for a Close that does not wait to return first

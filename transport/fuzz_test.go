@@ -17,7 +17,10 @@ func FuzzDecodeChecks(f *testing.F) {
 	f.Add(AppendChecks(nil, &ChecksFrame{}))
 	f.Add(AppendChecks(nil, hundredChecks()))
 	f.Add(AppendChecks(nil, &ChecksFrame{
-		Limits: []LimitsBody{{Ref: 1, Limits: []bucket.Limit{{Count: 1, Per: 1, Burst: 1}, {}}}, {Ref: 300, Limits: make([]bucket.Limit, 16)}},
+		Limits: []LimitsBody{
+			{Ref: 1, Limits: []bucket.Limit{{Count: 1, Per: 1, Burst: 1}, {}}},
+			{Ref: 300, Limits: make([]bucket.Limit, 16)},
+		},
 		Checks: []Check{{Limits: 1, Look: true}, {Hop: 1, Cost: bucket.MaxTokens}},
 	}))
 	f.Fuzz(func(t *testing.T, frame []byte) {
@@ -76,8 +79,8 @@ func FuzzDecodeAnswers(f *testing.F) {
 			t.Error(err, show(again, got))
 		}
 		for _, a := range got.Answers {
-			d := a.Decision
-			if a.Status >= statuses || a.Which >= maxStates || min(d.Remaining, int64(d.RetryAfter), int64(d.ResetAfter)) < 0 {
+			lowest := min(a.Decision.Remaining, int64(a.Decision.RetryAfter), int64(a.Decision.ResetAfter))
+			if a.Status >= statuses || a.Which >= maxStates || lowest < 0 {
 				t.Errorf("%+v is out of range", a)
 			}
 		}
@@ -108,7 +111,8 @@ func FuzzDecodeCallReply(f *testing.F) {
 			t.Errorf("a body of %d bytes in a frame of %d", len(p.Body), len(frame))
 		}
 		again, err := DecodeReply(AppendReply(nil, p))
-		if err != nil || again.Number != p.Number || again.Failed != p.Failed || again.More != p.More || !bytes.Equal(again.Body, p.Body) {
+		if err != nil || again.Number != p.Number || again.Failed != p.Failed || again.More != p.More ||
+			!bytes.Equal(again.Body, p.Body) {
 			t.Error(err, show(again, p))
 		}
 	})
@@ -124,7 +128,7 @@ func FuzzHandshake(f *testing.F) {
 	f.Add(append(appendHello(nil, hello("n2x"), make([]byte, nonceBytes)), "behind"...), proof[:9])
 	f.Add(appendBytes([]byte{byte(typeRefusal)}, "no"), []byte{byte(typeProof)})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		for side, shake := range map[string]func(Stream, Hello, []byte) (Hello, error){"open": Open, "accept": Accept} {
+		for side, shake := range bothSides {
 			_, err := shake(&script{frames: [][]byte{first, second}}, own, []byte("secret"))
 			if !errors.Is(err, ErrFrame) && !errors.Is(err, ErrRefused) {
 				t.Errorf("%s: %v, want ErrFrame or ErrRefused", side, err)

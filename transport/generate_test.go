@@ -114,7 +114,8 @@ func hundredChecks() *ChecksFrame {
 	f := &ChecksFrame{Epoch: 7}
 	for i := range uint64(100) {
 		f.Checks = append(f.Checks, Check{
-			Number: i, ID: bucket.ID{Hi: i << 32, Lo: ^i}, Limits: uint32(i % 3), Cost: 1, Within: 12 * time.Millisecond,
+			Number: i, ID: bucket.ID{Hi: i << 32, Lo: ^i}, Limits: uint32(i % 3), Cost: 1,
+			Within: 12 * time.Millisecond,
 		})
 	}
 	return f
@@ -124,8 +125,10 @@ func hundredAnswers() *AnswersFrame {
 	f := &AnswersFrame{Dequeued: 3}
 	for i := range uint64(100) {
 		f.Answers = append(f.Answers, Answer{
-			Number:   i,
-			Decision: bucket.Decision{Allowed: i%2 == 0, Remaining: int64(i), ResetAfter: time.Duration(i) * time.Second},
+			Number: i,
+			Decision: bucket.Decision{
+				Allowed: i%2 == 0, Remaining: int64(i), ResetAfter: time.Duration(i) * time.Second,
+			},
 		})
 	}
 	return f

@@ -51,10 +51,13 @@ func TestGoldenBytes(t *testing.T) {
 			decodes: func(b []byte) bool { h, err := decodeHello(b); return err == nil && h == hello },
 		},
 		{
-			name:    "refusal",
-			golden:  `02 02 6e6f`,
-			got:     appendBytes([]byte{byte(typeRefusal)}, "no"),
-			decodes: func(b []byte) bool { err := refusal(b); return err != nil && strings.HasSuffix(err.Error(), ": no") },
+			name:   "refusal",
+			golden: `02 02 6e6f`,
+			got:    appendBytes([]byte{byte(typeRefusal)}, "no"),
+			decodes: func(b []byte) bool {
+				err := refusal(b)
+				return err != nil && strings.HasSuffix(err.Error(), ": no")
+			},
 		},
 		{
 			// HMAC-SHA256, key "secret", over 08 "accepted" 05 "hello" 06 "answer".

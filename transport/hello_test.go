@@ -47,7 +47,7 @@ type outcome struct {
 }
 
 // side runs one side of a handshake, and ends its stream if it fails, as a transport does.
-func side(shake func(Stream, Hello, []byte) (Hello, error), e *end, own Hello, secret string) <-chan outcome {
+func side(shake handshake, e *end, own Hello, secret string) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		other, err := shake(e, own, []byte(secret))
@@ -185,135 +185,9 @@ func TestHandshakeRefusesUnknownKind(t *testing.T) {
 	answer.Kind = Bulk
 	s := &script{frames: [][]byte{appendHello(nil, answer, nonce())}}
 	_, err := Open(s, hello("n1x"), []byte("secret"))
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "checks") || !strings.Contains(err.Error(), "bulk") {
+	if !errors.Is(err, ErrRefused) ||
+		!strings.Contains(err.Error(), "checks") || !strings.Contains(err.Error(), "bulk") {
 		t.Errorf("another kind in the answer: %v, want ErrRefused that names both", err)
-	}
-}
-
-// With another secret the dialer sees it first: the other side has to show its proof before it is shown one.
-func TestHandshakeRefusesAnotherSecret(t *testing.T) {
-	a, b := pair()
-	opened, accepted := side(Open, a, hello("n1x"), "secret"), side(Accept, b, hello("n2x"), "another")
-	o, c := <-opened, <-accepted
-	if !errors.Is(o.err, ErrRefused) || !strings.Contains(o.err.Error(), "n1x") || !strings.Contains(o.err.Error(), "n2x") {
-		t.Errorf("at the dialer: %v, want ErrRefused that names both", o.err)
-	}
-	if c.err == nil {
-		t.Error("the side that was dialed has taken in somebody with another secret")
-	}
-	if len(a.sent) != 1 {
-		t.Errorf("the dialer has sent %d frames: its proof is for those who know the secret", len(a.sent))
-	}
-}
-
-// stranger opens a handshake without the secret and sends whatever proof he makes of what he saw.
-func stranger(t *testing.T, proof func(hello, answer, accepted []byte) []byte) error {
-	t.Helper()
-	a, b := pair()
-	accepted := side(Accept, b, hello("n2x"), "secret")
-	sent := appendHello(nil, hello("n1x"), nonce())
-	a.Send(sent)
-	answer, err := a.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := a.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Send(proof(sent, answer, theirs))
-	return (<-accepted).err
-}
-
-func TestHandshakeRefusesAWrongProof(t *testing.T) {
-	if err := stranger(t, func(hello, answer, _ []byte) []byte {
-		return appendProof([]byte("secret"), "opened", hello, answer)
-	}); err != nil {
-		t.Fatalf("a right proof: %v", err) // so that the refusals below are for the reason given
-	}
-	for name, proof := range map[string]func(hello, answer, accepted []byte) []byte{
-		"of another secret":  func(h, a, _ []byte) []byte { return appendProof([]byte("another"), "opened", h, a) },
-		"of no secret":       func(h, a, _ []byte) []byte { return appendProof(nil, "opened", h, a) },
-		"of the other side":  func(_, _, accepted []byte) []byte { return accepted },
-		"of other hellos":    func(h, a, _ []byte) []byte { return appendProof([]byte("secret"), "opened", a, h) },
-		"cut short":          func(h, a, _ []byte) []byte { return appendProof([]byte("secret"), "opened", h, a)[:32] },
-		"with a byte behind": func(h, a, _ []byte) []byte { return append(appendProof([]byte("secret"), "opened", h, a), 0) },
-		"empty":              func(_, _, _ []byte) []byte { return []byte{byte(typeProof)} },
-	} {
-		err := stranger(t, proof)
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "n1x") || !strings.Contains(err.Error(), "n2x") {
-			t.Errorf("a proof %s: %v, want ErrRefused that names both", name, err)
-		}
-	}
-	for name, frame := range map[string][]byte{"no frame type": {}, "a refusal": {byte(typeRefusal), 0}, "checks": {byte(typeChecks)}} {
-		if err := stranger(t, func(_, _, _ []byte) []byte { return frame }); !errors.Is(err, ErrFrame) {
-			t.Errorf("%s in place of a proof: %v, want ErrFrame", name, err)
-		}
-	}
-}
-
-// What one handshake carried convinces nobody in the next.
-func TestHandshakeRefusesAReplay(t *testing.T) {
-	a, b := pair()
-	opened, accepted := side(Open, a, hello("n1x"), "secret"), side(Accept, b, hello("n2x"), "secret")
-	if o, c := <-opened, <-accepted; o.err != nil || c.err != nil {
-		t.Fatal(o.err, c.err)
-	}
-	if _, err := Accept(&script{frames: a.sent}, hello("n2x"), []byte("secret")); !errors.Is(err, ErrRefused) {
-		t.Errorf("the dialer's frames again: %v, want ErrRefused", err)
-	}
-	if _, err := Open(&script{frames: b.sent}, hello("n1x"), []byte("secret")); !errors.Is(err, ErrRefused) {
-		t.Errorf("the dialed side's frames again: %v, want ErrRefused", err)
-	}
-}
-
-// Whoever speaks another protocol is turned away by the first frame.
-func TestHandshakeWithAStranger(t *testing.T) {
-	whole := appendHello(nil, hello("n3x"), nonce())
-	for name, first := range map[string][]byte{
-		"nothing":          {},
-		"HTTP/2":           []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-		"random":           {0xd1, 0x9f, 0x01, 0x44, 0x52},
-		"only a type":      {byte(typeHello)},
-		"another protocol": append([]byte{byte(typeHello)}, "DROSSEK and then enough bytes for all of the fields"...),
-		"a check":          AppendChecks(nil, hundredChecks()),
-		"a cut hello":      whole[:len(whole)-1],
-	} {
-		for side, shake := range map[string]func(Stream, Hello, []byte) (Hello, error){"open": Open, "accept": Accept} {
-			if _, err := shake(&script{frames: [][]byte{first}}, hello("n1x"), []byte("secret")); !errors.Is(err, ErrFrame) {
-				t.Errorf("%s, %s: %v, want ErrFrame", name, side, err)
-			}
-		}
-	}
-	for side, shake := range map[string]func(Stream, Hello, []byte) (Hello, error){"open": Open, "accept": Accept} {
-		if _, err := shake(&script{}, hello("n1x"), nil); !errors.Is(err, io.EOF) {
-			t.Errorf("%s with a stream that ends: %v, want the stream's error", side, err)
-		}
-	}
-}
-
-// A node of a later version says more in its hello than we read, and its proof covers all of it.
-func TestHandshakeWithALaterHello(t *testing.T) {
-	a, b := pair()
-	later := hello("n1x")
-	later.MaxVersion = 2
-	accepted := side(Accept, b, hello("n2x"), "secret")
-	sent := append(appendHello(nil, later, nonce()), "a field of version 2"...)
-	a.Send(sent)
-	answer, err := a.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := a.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkProof(theirs, []byte("secret"), "accepted", sent, answer); err != nil {
-		t.Errorf("the proof does not cover the hello as it was sent: %v", err)
-	}
-	a.Send(appendProof([]byte("secret"), "opened", sent, answer))
-	if c := <-accepted; c.err != nil || c.other != later {
-		t.Error(c.err, show(c.other, later))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"testing"
 
 	"github.com/drossel-dev/drossel/transport"
@@ -75,7 +74,9 @@ func framesArrive(t *testing.T, w world) {
 
 // What Recv returned is not touched before the next Recv, though more has arrived.
 func receivedFrameStays(t *testing.T, w world) {
-	_, addr := w.listen(t, "n1x", func(ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream) error {
+	_, addr := w.listen(t, "n1x", func(
+		ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream,
+	) error {
 		if kind == transport.Checks {
 			return echo(ctx, from, kind, s)
 		}
@@ -139,7 +140,9 @@ func sidesKnowEachOther(t *testing.T, w world) {
 		kind transport.Kind
 	}
 	callers := make(chan caller, 2)
-	_, addr := w.listen(t, "n1x", func(_ context.Context, from transport.Hello, kind transport.Kind, s transport.Stream) error {
+	_, addr := w.listen(t, "n1x", func(
+		_ context.Context, from transport.Hello, kind transport.Kind, s transport.Stream,
+	) error {
 		callers <- caller{from, kind}
 		_, err := s.Recv()
 		return err
@@ -190,7 +193,9 @@ func bulkHoldsNothingUp(t *testing.T, w world) {
 		return nil
 	}
 	read, begun, served := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	_, addr := w.listen(t, "n1x", func(ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream) error {
+	_, addr := w.listen(t, "n1x", func(
+		ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream,
+	) error {
 		if kind == transport.Checks {
 			return echo(ctx, from, kind, s)
 		}
@@ -232,53 +237,4 @@ func cmpError(err error) error {
 		return err
 	}
 	return errWrong
-}
-
-// Many nodes dial one and each other at once, and talk at once.
-func manyDials(t *testing.T, w world) {
-	const nodes, rounds = 12, 10
-	places, addrs := make([]place, nodes), make([]string, nodes)
-	for i := range nodes {
-		places[i], addrs[i] = w.listen(t, fmt.Sprintf("n%dx", i), echo)
-	}
-	done := make(chan error, nodes*nodes)
-	for i, p := range places {
-		for j, addr := range addrs {
-			go func() {
-				done <- talk(t.Context(), p, addr, i*nodes+j, rounds)
-			}()
-		}
-	}
-	for range nodes * nodes {
-		if err := wait(t, "a talk", done); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// talk dials, says a few things on both streams, and hangs up in every second case; else the place's Close does.
-func talk(ctx context.Context, p place, addr string, number, rounds int) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	to, err := p.Dial(ctx, addr)
-	if err != nil {
-		return err
-	}
-	want := make([]byte, 50)
-	for n := range rounds {
-		numbered(want, number+n)
-		for _, s := range []transport.Stream{to.Checks(), to.Bulk()} {
-			if err := s.Send(want); err != nil {
-				return err
-			}
-			if got, err := s.Recv(); err != nil || !bytes.Equal(got, want) {
-				return cmpError(err)
-			}
-		}
-		runtime.Gosched()
-	}
-	if number%2 == 0 {
-		return to.Close()
-	}
-	return nil
 }

@@ -30,6 +30,7 @@ var (
 	faults     = desc("forward_faults_total", "Forwarded checks that a failure rule had to decide, by cause.", "cause")
 	latency    = desc("forward_duration_seconds", "How long forwarded checks took, from queueing to the answer.")
 	served     = desc("checks_served_total", "Checks that came from other nodes.")
+	otherRing  = desc("checks_other_ring_total", "Checks that came from nodes with another ring than this one's.")
 	passed     = desc("checks_passed_total", "Checks from other nodes that were passed on, because rings differed.")
 	groups     = desc("groups", "Groups of buckets in memory, by table.", "table")
 	bytes      = desc("table_bytes", "Memory of the arrays of buckets, by table.", "table")
@@ -44,7 +45,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, faults, latency, served, passed, groups, bytes,
+	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, faults, latency, served, otherRing, passed, groups, bytes,
 		refused, limits, members, linksUp, partitions, owned, epoch} {
 		out <- d
 	}
@@ -69,6 +70,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	counter(faults, s.FaultFull, "full")
 	counter(faults, s.FaultUnreachable, "unreachable")
 	counter(served, s.Served)
+	counter(otherRing, s.OtherRing)
 	counter(passed, s.Passed)
 
 	buckets := make(map[float64]uint64, len(s.ForwardLatency.Buckets))

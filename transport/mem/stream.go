@@ -20,6 +20,7 @@ type pipe struct {
 	due     int      // how many of them would have arrived by now if the way had not been cut
 	arrived [][]byte
 	closed  bool
+	ended   bool          // nothing more is sent; what is under way still arrives
 	wake    chan struct{} // holds one token while there may be something to receive
 }
 
@@ -32,8 +33,11 @@ func (n *Network) pipe(from, to string) *pipe {
 }
 
 func (p *pipe) send(frame []byte) error {
+	if len(frame) > transport.MaxFrameBytes {
+		return fmt.Errorf("a frame of %d bytes, want at most %d", len(frame), transport.MaxFrameBytes)
+	}
 	p.mu.Lock()
-	if p.closed {
+	if p.closed || p.ended {
 		p.mu.Unlock()
 		return io.ErrClosedPipe
 	}
@@ -52,10 +56,9 @@ func (p *pipe) send(frame []byte) error {
 // arrive brings the oldest frame under way to the other end. Frames with different delays still arrive in order: each
 // arrival is that of whichever frame is next.
 func (p *pipe) arrive() {
-	cut := p.net.isCut(p.way)
 	p.mu.Lock()
 	p.due++
-	if !cut {
+	if !p.net.isCut(p.way) {
 		p.deliverLocked()
 	}
 	p.mu.Unlock()
@@ -95,7 +98,7 @@ func (p *pipe) recv() ([]byte, error) {
 			}
 			return frame, nil
 		}
-		closed := p.closed
+		closed := p.closed || p.ended && len(p.flight) == 0
 		p.mu.Unlock()
 		if closed {
 			p.signal() // for the next call
@@ -103,6 +106,14 @@ func (p *pipe) recv() ([]byte, error) {
 		}
 		<-p.wake
 	}
+}
+
+// end is the orderly end by the sender.
+func (p *pipe) end() {
+	p.mu.Lock()
+	p.ended = true
+	p.signal()
+	p.mu.Unlock()
 }
 
 func (p *pipe) close() {
@@ -156,7 +167,10 @@ func (d *Node) connect(ctx context.Context, to *Node) (transport.Peer, error) {
 	for _, s := range serving {
 		go func() {
 			defer to.serving.Done()
-			defer s.close()
+			defer func() {
+				s.out.end()
+				s.in.close()
+			}()
 			if from, err := transport.Accept(s, to.own, to.secret); err == nil {
 				to.handler.Serve(serve, from, from.Kind, s)
 			}
@@ -171,6 +185,10 @@ func (d *Node) connect(ctx context.Context, to *Node) (transport.Peer, error) {
 			return nil, err
 		}
 		p.hello = hello
+	}
+	if !stop() {
+		p.Close()
+		return nil, fmt.Errorf("dial %s: %w", to.addr, ctx.Err())
 	}
 	return p, nil
 }

@@ -26,7 +26,8 @@ func (c *conn) Close() error {
 	delete(c.net.peers, c)
 	c.net.mu.Unlock()
 	c.cancel()
-	return c.cc.Close()
+	c.cc.Close() // its only error is that it was closed before
+	return nil
 }
 
 // stream makes frames of the messages of a gRPC stream of either side.

@@ -56,6 +56,10 @@ const (
 	method      = "/" + serviceName + "/Stream"
 	// maxMessage leaves room around the largest frame.
 	maxMessage = transport.MaxFrameBytes + 1024
+	// handshakeTimeout bounds how long who opened a stream may take to say who it is.
+	handshakeTimeout = 5 * time.Second
+	// maxStreams is per connection; a peer opens two.
+	maxStreams = 16
 )
 
 // Listen opens the port and serves those who dial it. It returns the bound address.
@@ -66,7 +70,10 @@ func (n *Network) Listen(h transport.Handler) (string, error) {
 	}
 	n.server = grpc.NewServer(
 		grpc.WaitForHandlers(true),
+		// A stranger who connects and says nothing holds up Close for as long.
+		grpc.ConnectionTimeout(2*time.Second),
 		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxConcurrentStreams(maxStreams),
 		// Clients ping every 10 s even without streams; the default policy would end the connection for that.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
@@ -85,7 +92,7 @@ func (n *Network) Listen(h transport.Handler) (string, error) {
 
 func (n *Network) serve(h transport.Handler, s grpc.ServerStream) error {
 	st := &stream{s: s}
-	from, err := transport.Accept(st, n.cfg.Own, n.cfg.Secret)
+	from, err := n.accept(s.Context(), st)
 	if errors.Is(err, transport.ErrRefused) {
 		n.cfg.Logger.Warn("refused a peer", "error", err)
 		return status.Error(codes.PermissionDenied, err.Error())
@@ -99,6 +106,28 @@ func (n *Network) serve(h transport.Handler, s grpc.ServerStream) error {
 	return nil
 }
 
+// accept shakes hands. A stranger who opens a stream and says nothing is sent away: when serve returns, the stream ends
+// and with it the handshake.
+func (n *Network) accept(ctx context.Context, st *stream) (transport.Hello, error) {
+	type result struct {
+		from transport.Hello
+		err  error
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	done := make(chan result, 1)
+	go func() {
+		from, err := transport.Accept(st, n.cfg.Own, n.cfg.Secret)
+		done <- result{from, err}
+	}()
+	select {
+	case r := <-done:
+		return r.from, r.err
+	case <-ctx.Done():
+		return transport.Hello{}, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
 // Dial opens a connection to the peer at addr and shakes hands on both streams, all within ctx. The error wraps
 // transport.ErrRefused if the two nodes do not belong together.
 func (n *Network) Dial(ctx context.Context, addr string) (transport.Peer, error) {
@@ -106,6 +135,7 @@ func (n *Network) Dial(ctx context.Context, addr string) (transport.Peer, error)
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.CallContentSubtype(contentSubtype), grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithIdleTimeout(0),
+		grpc.WithNoProxy(), // peers are reached directly, whatever HTTPS_PROXY says
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	if err != nil {
@@ -118,6 +148,7 @@ func (n *Network) Dial(ctx context.Context, addr string) (transport.Peer, error)
 		return nil, fmt.Errorf("dial peer %s: the network is closed", addr)
 	}
 	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
 	for _, open := range []struct {
 		kind transport.Kind
 		to   **stream

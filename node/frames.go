@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+
+	"github.com/drossel-dev/drossel/bucket/table"
+	"github.com/drossel-dev/drossel/transport"
+)
+
+// refs are the numbers by which one stream names groups of limits.
+type refs struct {
+	byGroup map[*table.Group]uint32
+	last    *table.Group // most checks have the limits of the one before
+	lastRef uint32
+}
+
+// of returns the number of a group, and whether the other end has to be told its limits.
+func (r *refs) of(g *table.Group) (ref uint32, fresh bool) {
+	if g == r.last {
+		return r.lastRef, false
+	}
+	ref, known := r.byGroup[g]
+	if !known {
+		if len(r.byGroup) == maxRefs {
+			r.release()
+		}
+		if r.byGroup == nil {
+			r.byGroup = make(map[*table.Group]uint32)
+		}
+		ref = uint32(len(r.byGroup))
+		g.Pin()
+		r.byGroup[g] = ref
+	}
+	r.last, r.lastRef = g, ref
+	return ref, !known
+}
+
+// startsOver says whether a check needs a new number and there is none left: all are given up then, which must not happen
+// within a frame that uses them.
+func (r *refs) startsOver(c *call) bool {
+	if c == nil || len(r.byGroup) < maxRefs {
+		return false
+	}
+	_, known := r.byGroup[c.group]
+	return !known
+}
+
+func (r *refs) release() {
+	for g := range r.byGroup {
+		g.Release()
+	}
+	*r = refs{}
+}
+
+// send puts what waits into frames until ctx ends or the stream fails.
+func (l *link) send(ctx context.Context, s transport.Stream) error {
+	var f transport.ChecksFrame
+	var b []byte
+	var r refs
+	defer r.release()
+	for {
+		if !l.fill(&f, &r) {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-l.wake:
+			}
+			continue
+		}
+		b = transport.AppendChecks(b[:0], &f)
+		if err := s.Send(b); err != nil {
+			return err
+		}
+	}
+}
+
+// fill moves what waits into a frame. It is false if nothing does, or the peer has not taken enough of what was sent.
+func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
+	f.Epoch = l.node.view.Load().epoch()
+	f.Limits, f.Checks = f.Limits[:0], f.Checks[:0]
+	now := l.node.elapsed()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queued == 0 || l.frames-l.dequeued >= window {
+		return false
+	}
+	sent := 0
+	for _, c := range l.queue {
+		if len(f.Checks) == maxFrameChecks || len(f.Checks) > 0 && r.startsOver(c) {
+			break
+		}
+		sent++
+		if c == nil {
+			continue
+		}
+		ref, fresh := r.of(c.group)
+		if fresh {
+			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Limits: c.group.Limits()})
+		}
+		c.check.Number = l.slotLocked(c)
+		c.check.Limits = ref
+		c.check.Within = max(c.expires-now, 0)
+		f.Checks = append(f.Checks, c.check)
+	}
+	l.compactLocked(sent)
+	l.queued -= len(f.Checks)
+	l.frames++
+	return true
+}
+
+// receive takes answers to their callers until the stream ends.
+func (l *link) receive(s transport.Stream) error {
+	var f transport.AnswersFrame
+	var done []*call
+	for {
+		frame, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		if err := transport.DecodeAnswers(frame, &f); err != nil {
+			return err
+		}
+		done = done[:0]
+		l.mu.Lock()
+		if f.Dequeued > l.frames {
+			l.mu.Unlock()
+			return errTooManyFrames
+		}
+		l.dequeued = max(l.dequeued, f.Dequeued)
+		for i := range f.Answers {
+			a := &f.Answers[i]
+			at := a.Number & slotMask
+			if at >= uint64(len(l.slots)) {
+				continue
+			}
+			if s := &l.slots[at]; s.call != nil && s.generation == uint32(a.Number>>generationShift) {
+				c := l.takeSlotLocked(int(at))
+				c.answer = *a
+				done = append(done, c)
+			}
+		}
+		more := l.queued > 0
+		l.mu.Unlock()
+		if more {
+			l.signal()
+		}
+		for _, c := range done {
+			c.complete()
+		}
+	}
+}
