@@ -25,6 +25,7 @@ const (
 	Bulk Kind = 2
 )
 
+// String returns the name used in logs and refusals.
 func (k Kind) String() string {
 	switch k {
 	case Checks:

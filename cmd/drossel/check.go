@@ -34,7 +34,7 @@ KEY is for policies with one key attribute; others are given by --attr.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := map[string]any{"policy": args[0], "cost": cost}
 			if len(args) == 2 {
-				req["key"] = args[1]
+				req["key_base64"] = []byte(args[1]) // a shell passes any bytes, JSON text does not
 			}
 			if len(attrs) > 0 {
 				byName := make(map[string]string)

@@ -31,6 +31,9 @@ against what may be: the exit code is 1 if more was, or if a check got no answer
 				p.show("%4.1f s: %d nodes, %d checks, %d admitted", now.Elapsed.Seconds(), now.Nodes, now.Checks, now.Admitted)
 			}})
 			p.end()
+			if errors.Is(err, demo.ErrDuration) {
+				return fmt.Errorf("--duration: %w", err)
+			}
 			if err != nil {
 				return unknown(err)
 			}

@@ -181,13 +181,8 @@ type doors struct {
 }
 
 // open listens and serves.
-func (f *serveFlags) open(n *node.Node) (d *doors, err error) {
-	d = &doors{failed: make(chan error, 2)}
-	defer func() {
-		if err != nil {
-			d.close()
-		}
-	}()
+func (f *serveFlags) open(n *node.Node) (*doors, error) {
+	d := &doors{failed: make(chan error, 2)}
 	if f.grpc != "" {
 		l, err := listen("--grpc", f.grpc)
 		if err != nil {
@@ -202,6 +197,7 @@ func (f *serveFlags) open(n *node.Node) (d *doors, err error) {
 	if f.http != "" {
 		l, err := listen("--http", f.http)
 		if err != nil {
+			d.close()
 			return nil, err
 		}
 		registry := prometheus.NewRegistry()

@@ -96,7 +96,7 @@ func listen(bind netip.AddrPort, lines *log.Logger) (*memberlist.NetTransport, n
 	}
 	// Memberlist flattens the error of the socket into text.
 	if strings.Contains(err.Error(), "address already in use") {
-		return nil, bind, fmt.Errorf("%w: Bind is %s; stop the process that listens there, or choose another port: %w",
+		return nil, bind, fmt.Errorf("%w: Bind is %s; stop the process that listens there, or choose another --gossip address: %w",
 			ErrInUse, bind, err)
 	}
 	return nil, bind, fmt.Errorf("cannot listen on Bind %s; it must be an address of this machine, and a port that "+

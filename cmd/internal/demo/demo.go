@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,9 @@ import (
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/node"
 )
+
+// ErrDuration is wrapped if a demonstration would be too short to show anything.
+var ErrDuration = errors.New("duration")
 
 // Options say how to run.
 type Options struct {
@@ -41,7 +45,7 @@ const (
 // Run runs the demonstration until it is over or ctx ends.
 func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Duration < time.Second {
-		return nil, fmt.Errorf("a demonstration of %v shows nothing: give it at least 1s", opt.Duration)
+		return nil, fmt.Errorf("%w of %v, want at least 1s", ErrDuration, opt.Duration)
 	}
 	c, err := startCluster(ctx)
 	if err != nil {

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestDemo runs the demonstration, which holds what it admits against the promise.
+func TestDemo(t *testing.T) {
+	r := run(t, "demo", "--duration", "2s", "--json")
+	r.wants(t, 0)
+	var got struct {
+		Checks       int64   `json:"checks"`
+		Admitted     int64   `json:"admitted"`
+		Bound        int64   `json:"bound"`
+		OverAdmitted int64   `json:"over_admitted"`
+		Errors       int64   `json:"errors"`
+		P99          float64 `json:"p99_seconds"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatalf("%v: %s", err, r.stdout)
+	}
+	if got.Checks == 0 || got.Admitted == 0 || got.Admitted > got.Bound || got.OverAdmitted != 0 || got.Errors != 0 {
+		t.Errorf("%+v", got)
+	}
+	t.Logf("%+v", got)
+	run(t, "demo", "--duration", "20ms").wants(t, 1, "at least 1s")
+}
+
+// TestReplay plays the small log: how many nodes there are makes no difference, nor does the way in.
+func TestReplay(t *testing.T) {
+	want := replayed{Requests: 53, Admitted: 43, Denied: 10, Skipped: 6, Keys: 8, DeniedKeys: 2}
+	var first string
+	for nodes := 1; nodes <= 5; nodes++ {
+		args := []string{smallLog, "--rate", "5/min", "--nodes", fmt.Sprint(nodes)}
+		want.Nodes = nodes
+		if got := (command{}).replay(t, args...); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		r := run(t, append([]string{"replay"}, args...)...)
+		r.wants(t, 0, fmt.Sprintf("nodes     %9d", nodes))
+		text := strings.Replace(r.stdout, fmt.Sprintf("nodes     %9d", nodes), "", 1)
+		if first == "" {
+			first = text
+			r.wants(t, 0, "requests         53", "admitted         43", "denied           10", "skipped           6",
+				"198.51.100.23", "lines not understood (the first 5 of 6)")
+		}
+		if text != first {
+			t.Errorf("with %d nodes it says something else:\n%s\nand with one:\n%s", nodes, text, first)
+		}
+	}
+	log, err := os.Open(smallLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	want.Nodes = 3
+	if got := (command{stdin: log}).replay(t, "-", "--rate", "5/min"); got != want {
+		t.Errorf("from stdin: %+v, want %+v", got, want)
+	}
+	limits := file(t, "limits.yaml", `
+version: 1
+policies:
+  web: {key: [ip], limits: [{rate: 5/min}]}
+  all: {key: [], limits: [{rate: 1/h}]}
+`)
+	if got := (command{}).replay(t, smallLog, "--policy", limits, "--use", "web"); got != want {
+		t.Errorf("with a policy: %+v, want %+v", got, want)
+	}
+	run(t, "replay", smallLog, "--policy", limits).wants(t, 1, "has 2 policies", "--use", "all, web")
+	run(t, "replay", smallLog, "--policy", limits, "--use", "wep").wants(t, 1, `did you mean "web"?`)
+	run(t, "replay", smallLog, "--policy", limits, "--rate", "1/s").wants(t, 1, "--rate and --policy")
+	run(t, "replay", smallLog+".no").wants(t, 2, smallLog+".no")
+	run(t, "replay", smallLog, "--rate", "5/fortnight").wants(t, 1, "--rate", `unknown unit "fortnight"`)
+	run(t, "replay", smallLog, "--key", "colour").wants(t, 1, `"colour"`, "not in an access log")
+	run(t, "replay", smallLog, "--nodes", "0").wants(t, 1, "0 nodes, want 1 to")
+	run(t, "replay", file(t, "empty.log", ""), "--json").wants(t, 0, `"requests":0`)
+	run(t, "replay", file(t, "cut.log.gz", "\x1f\x8b\x08")).wants(t, 2, "cut.log.gz")
+}
+
+// TestReplayLarge plays a log of 10,000 requests, if it lies beside the repository.
+func TestReplayLarge(t *testing.T) {
+	const log = "../../../shared/data/access.log.gz"
+	if _, err := os.Stat(log); errors.Is(err, fs.ErrNotExist) {
+		t.Skip(err)
+	}
+	for _, nodes := range []int{1, 5} {
+		got := command{}.replay(t, log, "--rate", "100/h", "--burst", "20", "--nodes", fmt.Sprint(nodes))
+		if got.Admitted != 9129 || got.Denied != 871 || got.DeniedKeys != 48 || got.Skipped != 0 {
+			t.Errorf("%+v, want 9129 admitted and 871 denied, of 48 keys", got)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 1 to 1")
+	run(t, "completion", "bash").wants(t, 0, "bash completion", "__start_drossel")
+	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "replay", "demo",
+		"DROSSEL_TABLE_BYTES", "Exit codes:")
+	run(t, "serve", "--help").wants(t, 0, "--gossip", "--secret-file", "SIGTERM")
+	run(t, "--colour").wants(t, 1, "unknown flag: --colour")
+	run(t, "serv").wants(t, 1, `unknown command "serv"`, "serve")
+}
+
+// TestRing shows who owns what: all of it is owned, and would go to the others.
+func TestRing(t *testing.T) {
+	nodes := cluster(t, 2, "--partitions", "101")
+	r := run(t, "ring", "--addr", nodes[1].http, "--json")
+	var ring struct {
+		Node    string `json:"node"`
+		Members []struct {
+			ID         string         `json:"id"`
+			Partitions int            `json:"partitions"`
+			FailsOver  map[string]int `json:"fails_over"`
+		} `json:"members"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &ring); err != nil || r.code != 0 || len(ring.Members) != 2 {
+		t.Fatalf("code %d, %v: %s%s", r.code, err, r.stdout, r.stderr)
+	}
+	a, b := ring.Members[0], ring.Members[1]
+	if ring.Node != "n2" || a.Partitions+b.Partitions != 101 ||
+		a.FailsOver["n2"] != a.Partitions || b.FailsOver["n1"] != b.Partitions {
+		t.Errorf("%+v", ring)
+	}
+	run(t, "ring", "--addr", nodes[1].http).wants(t, 0,
+		"as n2 sees it: partitions=101 ", "IF LOST", fmt.Sprintf("%d to n2", a.Partitions))
+	run(t, "members", "--addr", nodes[0].http).wants(t, 0, "MEMBER", "n1", "(asked)", "n2", "up")
+}
