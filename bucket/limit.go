@@ -78,6 +78,9 @@ func (l Limit) timeFor(tokens, frac uint64) time.Duration {
 	if hi >= uint64(l.Count) {
 		return math.MaxInt64
 	}
+	if l.Count == 1 { // as for most limits, reduced
+		return time.Duration(min(lo, math.MaxInt64))
+	}
 	q, r := bits.Div64(hi, lo, uint64(l.Count))
 	if r != 0 {
 		q++

@@ -89,9 +89,7 @@ func (m *model) ask(now bucket.Instant, cost int64, take bool) bucket.Decision {
 		if take {
 			m.level.Sub(m.level, rat(cost))
 		}
-	case cost > m.limit.Burst || m.limit.Count == 0:
-		d.Never = true
-	default:
+	case cost <= m.limit.Burst && m.limit.Count != 0:
 		d.RetryAfter = m.wait(cost)
 	}
 	d.Remaining = floor(m.level).Int64()
@@ -254,7 +252,7 @@ func TestRetryAfterIsExact(t *testing.T) {
 		if d.Allowed || d.RetryAfter == math.MaxInt64 {
 			return
 		}
-		if d.Never || d.RetryAfter <= 0 {
+		if d.Never() || d.RetryAfter <= 0 {
 			t.Fatalf("%+v, want a wait", d)
 		}
 		if now > math.MaxInt64-bucket.Instant(d.RetryAfter) {
@@ -304,7 +302,7 @@ func TestDenialChangesNothing(t *testing.T) {
 			now = instant(t, now, l)
 			cost := costOf(t, tried, l)
 			if d := tried.Look(l, now, cost); d.Allowed {
-				if d.Never || d.RetryAfter != 0 {
+				if d.Never() || d.RetryAfter != 0 {
 					t.Fatalf("allowed, and yet %+v", d)
 				}
 				tried.Take(l, now, cost)

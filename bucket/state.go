@@ -69,6 +69,8 @@ func (s State) at(l Limit, now Instant) State {
 	per, room := uint64(l.Per), uint64(l.Burst-s.Tokens)
 	arrived, frac := room, uint64(0) // what fits, if more than 2^64 whole tokens have come
 	switch {
+	case hi == 0 && lo < per: // divisions are dear, and a busy bucket seldom needs one
+		arrived, frac = 0, lo
 	case hi == 0:
 		arrived, frac = lo/per, lo%per
 	case hi < per:
@@ -110,9 +112,7 @@ func (s State) decide(l Limit, cost int64) Decision {
 	switch {
 	case cost <= s.Tokens || cost == 0:
 		d.Allowed = true
-	case cost > l.Burst || l.Count == 0:
-		d.Never = true
-	default:
+	case cost <= l.Burst && l.Count != 0: // else never: there is no such time
 		d.RetryAfter = l.timeFor(uint64(cost-s.Tokens), s.Frac)
 	}
 	return d

@@ -41,7 +41,7 @@ func no(remaining int64, retry, reset time.Duration) bucket.Decision {
 
 // never is a denial for good.
 func never(remaining int64, reset time.Duration) bucket.Decision {
-	return bucket.Decision{Never: true, Remaining: remaining, ResetAfter: reset}
+	return bucket.Decision{Remaining: remaining, ResetAfter: reset}
 }
 
 // start is the instant at which cases start: none that arithmetic may lean on.

@@ -110,7 +110,7 @@ func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *c
 	if a.By != "" {
 		by = a.By
 	}
-	h.tell(d, table.Answer{Decision: a.Decision, Which: int(a.Which)}, policy.Owner, by)
+	h.tell(d, a.Decision, int(a.Which), policy.Owner, by)
 	h.count(q.part, d.Allowed, decidedElsewhere)
 	return nil
 }

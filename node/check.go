@@ -25,7 +25,8 @@ func (n *Node) Check(ctx context.Context, req policy.Request) (policy.Decision, 
 }
 
 // Check is Node.Check for the policy of the handle; Request.Policy and Request.Limit are not looked at. It does not
-// allocate if this node owns the key and the key has at most 100 bytes.
+// allocate if this node owns the key and the key has at most 100 bytes, but for one small entry in some hundred checks
+// of keys not asked for lately.
 func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
 	n := h.node
 	if err := n.accepts(ctx); err != nil {
@@ -61,6 +62,13 @@ func (h *Handle) read(req *policy.Request, q *question) (err error) {
 		return err
 	}
 	q.look = req.CheckOnly
+	byKey := req.Parts == nil && !h.inline
+	if byKey {
+		if k := h.memo.find(req.Key); k != nil {
+			q.id, q.part = k.id, k.part
+			return nil
+		}
+	}
 	var room [128]byte
 	var key []byte
 	if h.inline {
@@ -72,41 +80,45 @@ func (h *Handle) read(req *policy.Request, q *question) (err error) {
 		return err
 	}
 	q.id = h.node.secrets.name(key)
-	q.part = h.node.partition(q.id)
+	q.part = h.node.partitions.Partition(q.id.Bytes())
+	if byKey && h.counts.sum(q.part)%memoSample == 0 {
+		h.memo.learn(req.Key, q)
+	}
 	return nil
 }
 
 // own decides with the bucket in this node's memory.
 func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) {
-	a, err := h.node.take(h.group, q, now)
+	a, which, err := h.node.take(h.group, q, now)
 	if err != nil {
 		h.unreachable(h.node.view.Load(), q, d) // no memory for one more key
 		return
 	}
-	h.tell(d, a, policy.Owner, h.node.name)
+	h.tell(d, a, which, policy.Owner, h.node.name)
 	h.count(q.part, d.Allowed, decidedHere)
 }
 
 // take asks the table.
-func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (table.Answer, error) {
+func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.Decision, which int, err error) {
 	if q.look {
-		return n.owned.Look(q.part, q.id, g, now, q.cost), nil
+		a, which = n.owned.Look(q.part, q.id, g, now, q.cost)
+		return a, which, nil
 	}
 	return n.owned.Take(q.part, q.id, g, now, q.cost)
 }
 
-// tell puts the answer of a group into the words of the policy.
-func (h *Handle) tell(d *policy.Decision, a table.Answer, by policy.DecidedBy, node string) {
-	l := &h.limits[a.Which]
+// tell puts the answer of a group, given by one of its limits, into the words of the policy.
+func (h *Handle) tell(d *policy.Decision, a bucket.Decision, which int, by policy.DecidedBy, node string) {
+	l := &h.limits[which]
 	*d = policy.Decision{
 		Allowed:    a.Allowed,
-		Never:      a.Never,
+		Never:      a.Never(),
 		DecidedBy:  by,
 		Policy:     h.name,
 		LimitName:  l.Name,
 		Limit:      l.Burst,
 		Remaining:  a.Remaining,
-		Window:     h.windows[a.Which],
+		Window:     h.windows[which],
 		RetryAfter: a.RetryAfter,
 		ResetAfter: a.ResetAfter,
 		Node:       node,

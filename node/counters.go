@@ -44,6 +44,12 @@ func (h *Handle) count(part int, allowed bool, w where) {
 	}
 }
 
+// sum is the number of checks in the stripe of a partition.
+func (c *counts) sum(part int) uint64 {
+	s := &c.stripes[part%len(c.stripes)]
+	return s.allowed.Load() + s.denied.Load()
+}
+
 // counters are what a node counts besides.
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -21,6 +22,7 @@ type Handle struct {
 	windows []time.Duration
 	group   *table.Group
 	counts  *counts
+	memo    *memo // nil if inline
 }
 
 // Handle returns the handle of a policy. The error wraps policy.ErrUnknownPolicy.
@@ -45,7 +47,7 @@ func (n *Node) policyOf(req *policy.Request) (*Handle, error) {
 
 // newHandle interns the limits of a policy.
 func (n *Node) newHandle(p *policy.Policy) (*Handle, error) {
-	h := &Handle{node: n, name: p.Name, policy: p, limits: p.Limits, counts: new(counts)}
+	h := &Handle{node: n, name: p.Name, policy: p, limits: p.Limits, counts: new(counts), memo: &memo{seed: maphash.MakeSeed()}}
 	return h, h.intern()
 }
 

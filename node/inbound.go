@@ -117,7 +117,7 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 		}
 		a := transport.Answer{Number: c.Number, Status: transport.Full}
 		if g := in.group(c.Limits); g != nil {
-			part := n.partition(c.ID)
+			part := n.partitions.Partition(c.ID.Bytes())
 			switch owner := v.owner(part); {
 			case owner == v.self:
 				a = in.own(c, part, g, now)
@@ -142,11 +142,11 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 // own decides with the bucket in this node's memory.
 func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.Instant) transport.Answer {
 	q := question{id: c.ID, part: part, cost: c.Cost, look: c.Look}
-	a, err := in.node.take(g, &q, now)
+	d, which, err := in.node.take(g, &q, now)
 	if err != nil {
 		return transport.Answer{Number: c.Number, Status: transport.Full}
 	}
-	return transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(a.Which), Decision: a.Decision}
+	return transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(which), Decision: d}
 }
 
 func (in *inbound) flushLocked() error {

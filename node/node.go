@@ -27,18 +27,19 @@ import (
 // Node is one member of a cluster, or a limiter that is alone. Make it with New. All methods are safe for concurrent
 // use.
 type Node struct {
-	cfg      Config
-	log      *slog.Logger
-	name     string
-	boot     uint64
-	made     time.Time
-	clock    Clock
-	secrets  secrets
-	policies *policy.Set
-	handles  map[string]*Handle
-	limits   *table.Limits
-	owned    *table.Table // buckets of keys that this node owns
-	local    *table.Table // buckets of failure rules
+	cfg        Config
+	log        *slog.Logger
+	name       string
+	boot       uint64
+	made       time.Time
+	clock      Clock
+	secrets    secrets
+	partitions ring.Partitioner
+	policies   *policy.Set
+	handles    map[string]*Handle
+	limits     *table.Limits
+	owned      *table.Table // buckets of keys that this node owns
+	local      *table.Table // buckets of failure rules
 
 	inlineCounts counts
 	counters     counters
@@ -95,6 +96,7 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, made: time.Now(), clock: cfg.Clock, policies: cfg.Policies,
 		secrets:    stretch(cfg.Secret, cfg.Label),
+		partitions: ring.NewPartitioner(cfg.Ring.Partitions),
 		handles:    make(map[string]*Handle),
 		limits:     table.NewLimits(maxLimits),
 		links:      make(map[ring.Member]*link),

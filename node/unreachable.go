@@ -22,31 +22,32 @@ const retryUnreachable = time.Second
 // unreachable decides by the failure rule, because the owner can't be asked: from this node's own bucket of the N-th
 // part of the rate and the burst, so that all N nodes together admit what one owner would.
 func (h *Handle) unreachable(v *view, q *question, d *policy.Decision) {
-	if a, ok := h.takeShare(v, q); ok {
-		h.tell(d, a, policy.Local, h.node.name)
-		if a.Never && q.cost <= h.limits[a.Which].Burst { // never in this share, but not never
+	if a, which, ok := h.takeShare(v, q); ok {
+		h.tell(d, a, which, policy.Local, h.node.name)
+		if d.Never && q.cost <= d.Limit { // never in this share, but not never
 			d.Never, d.RetryAfter = false, retryUnreachable
 		}
 	} else { // not even memory for the rule's bucket: denied
-		h.tell(d, table.Answer{Decision: bucket.Decision{RetryAfter: retryUnreachable}}, policy.Local, h.node.name)
+		h.tell(d, bucket.Decision{RetryAfter: retryUnreachable}, 0, policy.Local, h.node.name)
 	}
 	d.Degraded = true
 	h.count(q.part, d.Allowed, decidedByRule)
 }
 
 // takeShare asks this node's own bucket. It is false if there is no memory for it.
-func (h *Handle) takeShare(v *view, q *question) (table.Answer, bool) {
+func (h *Handle) takeShare(v *view, q *question) (a bucket.Decision, which int, ok bool) {
 	n := h.node
 	g, err := h.share(v, q.id)
 	if err != nil {
-		return table.Answer{}, false
+		return a, 0, false
 	}
 	defer g.Release()
 	if q.look {
-		return n.local.Look(q.part, q.id, g, n.clock.Now(), q.cost), true
+		a, which = n.local.Look(q.part, q.id, g, n.clock.Now(), q.cost)
+		return a, which, true
 	}
-	a, err := n.local.Take(q.part, q.id, g, n.clock.Now(), q.cost)
-	return a, err == nil
+	a, which, err = n.local.Take(q.part, q.id, g, n.clock.Now(), q.cost)
+	return a, which, err == nil
 }
 
 // share returns this node's part of the limits for one key; the caller releases it.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/ring"
 )
 
@@ -181,11 +180,6 @@ func (v *view) ownedPartitions() int {
 		return 0
 	}
 	return v.ring.Counts()[v.self]
-}
-
-// partition is the ring's, and needs no ring: it depends on the number of partitions alone.
-func (n *Node) partition(id bucket.ID) int {
-	return ring.PartitionOf(id.Bytes(), n.cfg.Ring.Partitions)
 }
 
 // successorsOf computes where the partitions of a ring would go. It takes a quarter of a second for a hundred members, so

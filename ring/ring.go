@@ -33,14 +33,8 @@ func (r *Ring) Index(id string) int {
 // Partitions returns the number of partitions, 1 to MaxPartitions.
 func (r *Ring) Partitions() int { return len(r.owners) }
 
-// Partition returns the partition of a group's id, 0 to Partitions-1: xxhash64(id) mod Partitions. It depends on no
-// member and allocates nothing.
-func (r *Ring) Partition(id [16]byte) int { return PartitionOf(id, len(r.owners)) }
-
-// PartitionOf returns the partition of a group's id among so many: it is Partition for who has no ring at hand.
-func PartitionOf(id [16]byte, partitions int) int {
-	return int(xxhash.Sum64(id[:]) % uint64(partitions))
-}
+// Partition returns the partition of a group's id, 0 to Partitions-1. It depends on no member.
+func (r *Ring) Partition(id [16]byte) int { return NewPartitioner(len(r.owners)).Partition(id) }
 
 // Owner returns the member that should own the partition, as an index into Members. A partition outside 0 to
 // Partitions-1 is a programming error, like an index outside its slice.

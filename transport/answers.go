@@ -44,8 +44,7 @@ type AnswersFrame struct {
 const (
 	statusMask   byte = 7
 	flagAllowed  byte = 1 << 3
-	flagNever    byte = 1 << 4
-	flagBy       byte = 1 << 5
+	flagBy       byte = 1 << 4
 	maxNameBytes      = 255
 )
 
@@ -58,9 +57,6 @@ func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 		flags := byte(a.Status) & statusMask
 		if a.Decision.Allowed {
 			flags |= flagAllowed
-		}
-		if a.Decision.Never {
-			flags |= flagNever
 		}
 		if a.By != "" {
 			flags |= flagBy
@@ -95,7 +91,6 @@ func DecodeAnswers(frame []byte, f *AnswersFrame) error {
 			a.Which = r.byte()
 			a.Decision = bucket.Decision{
 				Allowed:    flags&flagAllowed != 0,
-				Never:      flags&flagNever != 0,
 				Remaining:  r.int63(),
 				RetryAfter: r.duration(),
 				ResetAfter: r.duration(),

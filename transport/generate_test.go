@@ -67,7 +67,6 @@ func anyAnswersFrame() *rapid.Generator[AnswersFrame] {
 			a.Which = uint8(rapid.IntRange(0, maxStates-1).Draw(t, "which"))
 			a.Decision = bucket.Decision{
 				Allowed:    rapid.Bool().Draw(t, "allowed"),
-				Never:      rapid.Bool().Draw(t, "never"),
 				Remaining:  numbers(bucket.MaxTokens).Draw(t, "remaining"),
 				RetryAfter: time.Duration(numbers(math.MaxInt64).Draw(t, "retry after")),
 				ResetAfter: time.Duration(numbers(math.MaxInt64).Draw(t, "reset after")),

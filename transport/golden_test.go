@@ -30,7 +30,7 @@ func TestGoldenBytes(t *testing.T) {
 		Answers: []Answer{
 			{Number: 5, Which: 1, Decision: bucket.Decision{Allowed: true, Remaining: 198, ResetAfter: time.Second}},
 			{Number: 128, Status: NotOwner, By: "n2"},
-			{Number: 6, Decision: bucket.Decision{Never: true}},
+			{Number: 6, Decision: bucket.Decision{}},
 			{Number: 8, Decision: bucket.Decision{RetryAfter: 300}},
 			{Number: 9, Status: Full},
 			{Number: 10, Status: Unreachable},
@@ -82,8 +82,8 @@ func TestGoldenBytes(t *testing.T) {
 			name: "answers",
 			golden: `05 07
 				08 05 01 c601 00 8094ebdc03
-				21 8001 02 6e32
-				10 06 00 00 00 00
+				11 8001 02 6e32
+				00 06 00 00 00 00
 				00 08 00 00 ac02 00
 				02 09
 				03 0a`,

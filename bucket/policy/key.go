@@ -22,6 +22,12 @@ const (
 // absent; an empty part of Parts does not), if Key is given and the policy has not exactly one key attribute, if the
 // number of Parts is not that of the key attributes, or if the parts have more than MaxKeyBytes together.
 func (p *Policy) AppendKey(dst []byte, req *Request) ([]byte, error) {
+	if len(p.Key) == 1 && req.Parts == nil && req.Key != "" && len(req.Key) <= MaxKeyBytes { // nearly every request
+		dst = append(dst, policyKey)
+		dst = appendPart(dst, p.Name)
+		dst = append(dst, 1)
+		return appendPart(dst, req.Key), nil
+	}
 	if err := p.checkKey(req); err != nil {
 		return dst, err
 	}

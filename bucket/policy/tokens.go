@@ -15,6 +15,13 @@ const requests = "requests"
 // bucket.MaxTokens. The error wraps ErrInvalid and says what to do: if a cost is out of range, if Costs has another
 // unit or says 0, or if Cost and Costs differ.
 func (r *Request) Tokens() (int64, error) {
+	if r.Costs == nil && 0 <= r.Cost && r.Cost <= bucket.MaxTokens { // nearly every request, and short enough to inline
+		return max(r.Cost, 1), nil
+	}
+	return r.tokens()
+}
+
+func (r *Request) tokens() (int64, error) {
 	for unit := range r.Costs {
 		if unit != requests {
 			return 0, fmt.Errorf("%w: costs: unit %s is not known to this version, want %q",

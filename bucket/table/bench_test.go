@@ -15,7 +15,7 @@ func filled(b *testing.B, n int) (*Table, *Group) {
 	g := intern(b, ls, bucket.Limit{Count: 1000, Per: time.Hour, Burst: 1 << 40})
 	for k := range uint64(n) {
 		part, id := scatter(k)
-		if _, err := tb.Take(part, id, g, 0, 1); err != nil {
+		if _, _, err := tb.Take(part, id, g, 0, 1); err != nil {
 			b.Fatal(err)
 		}
 	}

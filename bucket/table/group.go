@@ -9,44 +9,43 @@ func (g *Group) fill(w []uint64, now bucket.Instant) {
 	}
 }
 
-// take asks all states of a slot and takes from all, or from none.
-func (g *Group) take(w []uint64, now bucket.Instant, cost int64) Answer {
+// take asks all states of a slot and takes from all, or from none. It answers for the limit that denied, of several the
+// one with the longest wait; else for the one with the fewest tokens left.
+func (g *Group) take(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	if len(g.limits) == 1 {
 		s := load(w, 0)
-		d := s.Take(g.limits[0], now, cost)
+		d = s.Take(g.limits[0], now, cost)
 		store(w, 0, s)
-		return Answer{Decision: d}
+		return d, 0
 	}
 	for i, l := range g.limits { // whatever the answer, the time has been seen
 		s := load(w, i)
 		s.Refill(l, now)
 		store(w, i, s)
 	}
-	a := g.look(w, now, cost)
-	if !a.Allowed {
-		return a
+	if d, which = g.look(w, now, cost); !d.Allowed {
+		return d, which
 	}
 	for i, l := range g.limits {
 		s := load(w, i)
-		d := s.Take(l, now, cost)
+		next := s.Take(l, now, cost)
 		store(w, i, s)
-		if i == 0 || d.Remaining < a.Remaining {
-			a = Answer{Decision: d, Which: i}
+		if i == 0 || next.Remaining < d.Remaining {
+			d, which = next, i
 		}
 	}
-	return a
+	return d, which
 }
 
 // look asks all states of a slot and changes none.
-func (g *Group) look(w []uint64, now bucket.Instant, cost int64) Answer {
-	var a Answer
+func (g *Group) look(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	for i, l := range g.limits {
-		d := load(w, i).Look(l, now, cost)
-		if i == 0 || speaksFor(d, a.Decision) {
-			a = Answer{Decision: d, Which: i}
+		next := load(w, i).Look(l, now, cost)
+		if i == 0 || speaksFor(next, d) {
+			d, which = next, i
 		}
 	}
-	return a
+	return d, which
 }
 
 // speaksFor says whether d rather than a is the group's answer. A denial beats an admission; of denials the one that
@@ -57,8 +56,8 @@ func speaksFor(d, a bucket.Decision) bool {
 		return a.Allowed
 	case d.Allowed:
 		return d.Remaining < a.Remaining
-	case d.Never != a.Never:
-		return d.Never
+	case d.Never() != a.Never():
+		return d.Never()
 	default:
 		return d.RetryAfter > a.RetryAfter
 	}

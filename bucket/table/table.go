@@ -36,13 +36,6 @@ type partition struct {
 	_    [24]byte
 }
 
-// Answer is what a group said: the decision of one of its limits, and which. It is the limit that denied (of several,
-// the one with the longest wait), else the one with the fewest tokens left.
-type Answer struct {
-	bucket.Decision
-	Which int
-}
-
 // New returns an empty table of that many partitions, whose arrays take maxBytes at most, at least
 // MinBytesPerPartition for each partition. While one partition grows, its old array stands beside the new one for a
 // moment and is not counted. Groups of limits are interned in limits, which several tables may share.
@@ -57,7 +50,10 @@ func New(partitions int, maxBytes int64, limits *Limits) (*Table, error) {
 // Take asks every limit of group g for cost (0 to bucket.MaxTokens) at now, and takes it from all or from none. A key
 // not seen before starts full. A group that was last used under other limits carries its levels over. The error is
 // ErrFull or nil.
-func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (Answer, error) {
+//
+// The answer is that of one limit of the group, and says which: the limit that denied (of several, the one with the
+// longest wait), else the one with the fewest tokens left.
+func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	s := p.slab(len(g.limits))
@@ -66,20 +62,20 @@ func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 		w = s.find(id)
 	}
 	if w == nil {
-		a, err := t.first(p, id, g, now, cost)
+		d, which, err = t.first(p, id, g, now, cost)
 		p.mu.Unlock()
-		return a, err
+		return d, which, err
 	}
 	if w[2] != pack(g.index) {
 		t.adopt(w, g, now)
 	}
-	a := g.take(w, now, cost)
+	d, which = g.take(w, now, cost)
 	p.mu.Unlock()
-	return a, nil
+	return d, which, nil
 }
 
 // Look answers what Take would, and takes nothing: no slot is made, and none is changed.
-func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) Answer {
+func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	var room [headWords + MaxStates*stateWords]uint64
 	w := room[:headWords+len(g.limits)*stateWords]
 	p := &t.parts[part]
@@ -104,22 +100,22 @@ func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 
 // first decides for a group that has no slot, and makes one if something was taken: a denial, or a look, leaves the
 // group as full as it was.
-func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64) (Answer, error) {
+func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
 	var room [headWords + MaxStates*stateWords]uint64
 	w := room[:headWords+len(g.limits)*stateWords]
 	g.fill(w, now)
-	a := g.take(w, now, cost)
-	if !a.Allowed || cost == 0 {
-		return a, nil
+	d, which = g.take(w, now, cost)
+	if !d.Allowed || cost == 0 {
+		return d, which, nil
 	}
 	s, ok := t.room(p, len(g.limits), now)
 	if !ok {
 		t.refused.Add(1)
-		return Answer{}, ErrFull
+		return bucket.Decision{}, 0, ErrFull
 	}
 	g.Pin()
 	copy(s.insert(id, pack(g.index))[headWords:], w[headWords:])
-	return a, nil
+	return d, which, nil
 }
 
 // adopt turns a slot over to other limits of the same number.

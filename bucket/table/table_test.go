@@ -85,7 +85,11 @@ func TestAgainstModel(t *testing.T) {
 					}
 				}
 			}
-			want := Answer{Which: -1}
+			type answer struct {
+				bucket.Decision
+				which int
+			}
+			want := answer{which: -1}
 			all, take := true, rapid.Bool().Draw(rt, "take")
 			for i, l := range g.limits {
 				if take {
@@ -100,21 +104,21 @@ func TestAgainstModel(t *testing.T) {
 				} else {
 					d = states[i].Look(l, now, cost)
 				}
-				if want.Which < 0 || speaksFor(d, want.Decision) {
-					want = Answer{Decision: d, Which: i}
+				if want.which < 0 || speaksFor(d, want.Decision) {
+					want = answer{d, i}
 				}
 			}
-			var got Answer
+			var got answer
 			if take {
 				var err error
-				if got, err = tb.Take(part, id, g, now, cost); err != nil {
+				if got.Decision, got.which, err = tb.Take(part, id, g, now, cost); err != nil {
 					rt.Fatal(err)
 				}
 				if m != nil || all && cost > 0 {
 					model[id][k] = &seen{states, g}
 				}
 			} else {
-				got = tb.Look(part, id, g, now, cost)
+				got.Decision, got.which = tb.Look(part, id, g, now, cost)
 			}
 			if got != want {
 				rt.Fatalf("take %v key %d cost %d at %d: got %+v, want %+v", take, key, cost, now, got, want)
@@ -143,14 +147,14 @@ func TestGroupAllOrNone(t *testing.T) {
 	g := intern(t, ls, bucket.Limit{Count: 10, Per: time.Minute, Burst: 10}, bucket.Limit{Count: 2, Per: time.Minute, Burst: 2})
 	allowed := 0
 	for range 5 {
-		a, err := tb.Take(0, idOf(1), g, 0, 1)
+		d, which, err := tb.Take(0, idOf(1), g, 0, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Allowed {
+		if d.Allowed {
 			allowed++
-		} else if a.Which != 1 || a.RetryAfter != 30*time.Second {
-			t.Fatalf("denied by limit %d, retry %v; want limit 1, 30s", a.Which, a.RetryAfter)
+		} else if which != 1 || d.RetryAfter != 30*time.Second {
+			t.Fatalf("denied by limit %d, retry %v; want limit 1, 30s", which, d.RetryAfter)
 		}
 	}
 	if allowed != 2 {
@@ -167,18 +171,18 @@ func TestC116(t *testing.T) {
 	limit := bucket.Limit{Count: 1, Per: time.Hour, Burst: 1}
 	tb, ls := newTable(t, 1, 1000*int64(slotBytes(1)))
 	g := intern(t, ls, limit)
-	if a, _ := tb.Take(0, idOf(0), g, 0, 1); !a.Allowed {
+	if d, _, _ := tb.Take(0, idOf(0), g, 0, 1); !d.Allowed {
 		t.Fatal("first take of A denied")
 	}
 	refused := 0
 	for k := uint64(1); k <= 5000; k++ {
-		_, err := tb.Take(0, idOf(k), g, bucket.Instant(k), 1)
+		_, _, err := tb.Take(0, idOf(k), g, bucket.Instant(k), 1)
 		if errors.Is(err, ErrFull) {
 			refused++
 		}
 	}
-	if a, err := tb.Take(0, idOf(0), g, 6000, 1); err != nil || a.Allowed {
-		t.Fatalf("A again: %+v, %v; want denied", a, err)
+	if d, _, err := tb.Take(0, idOf(0), g, 6000, 1); err != nil || d.Allowed {
+		t.Fatalf("A again: %+v, %v; want denied", d, err)
 	}
 	st := tb.Stats()
 	if st.Groups+refused != 5001 || st.Refused != uint64(refused) || st.Groups > 1000 || st.Groups < 800 {
@@ -187,7 +191,7 @@ func TestC116(t *testing.T) {
 	// An hour later all are full again and give way.
 	later := bucket.Instant(2 * time.Hour)
 	for k := uint64(10_000); k < 10_500; k++ {
-		if _, err := tb.Take(0, idOf(k), g, later, 1); err != nil {
+		if _, _, err := tb.Take(0, idOf(k), g, later, 1); err != nil {
 			t.Fatalf("key %d after all had rested: %v", k, err)
 		}
 	}
@@ -205,7 +209,7 @@ func TestC115(t *testing.T) {
 	now := bucket.Instant(0)
 	for k := range uint64(1_000_000) {
 		now += bucket.Instant(5 * time.Microsecond) // 0.2 s for a group to rest: 40,000 keys
-		if _, err := tb.Take(int(k%16), bucket.ID{Hi: k, Lo: k * 0x9e3779b97f4a7c15}, g, now, 1); err != nil {
+		if _, _, err := tb.Take(int(k%16), bucket.ID{Hi: k, Lo: k * 0x9e3779b97f4a7c15}, g, now, 1); err != nil {
 			t.Fatalf("key %d: %v", k, err)
 		}
 		if k%100_000 == 0 {
@@ -235,7 +239,7 @@ func TestTakesRaceSweeps(t *testing.T) {
 		wg.Go(func() {
 			for i := range 2000 {
 				k := uint64(i % 100)
-				if a, err := tb.Take(int(k%2), idOf(k), g, 0, 1); err == nil && a.Allowed {
+				if d, _, err := tb.Take(int(k%2), idOf(k), g, 0, 1); err == nil && d.Allowed {
 					allowed.Add(1)
 				}
 				if i%50 == w {
@@ -253,15 +257,15 @@ func TestTakesRaceSweeps(t *testing.T) {
 func TestAdoptKeepsLevel(t *testing.T) {
 	tb, ls := newTable(t, 1, 1<<20)
 	ten, five, twenty := intern(t, ls, bucket.Limit{Burst: 10}), intern(t, ls, bucket.Limit{Burst: 5}), intern(t, ls, bucket.Limit{Burst: 20})
-	take := func(g *Group, cost int64) Answer {
-		a, err := tb.Take(0, idOf(1), g, 0, cost)
+	take := func(g *Group, cost int64) bucket.Decision {
+		d, _, err := tb.Take(0, idOf(1), g, 0, cost)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a
+		return d
 	}
 	take(ten, 2)
-	if a := tb.Look(0, idOf(1), five, 0, 1); a.Remaining != 5 {
+	if a, _ := tb.Look(0, idOf(1), five, 0, 1); a.Remaining != 5 {
 		t.Fatalf("a look under burst 5 sees %d of 8 tokens, want 5", a.Remaining)
 	}
 	if a := take(five, 0); a.Remaining != 5 {
@@ -300,8 +304,8 @@ func TestInternBounded(t *testing.T) {
 func TestNeverFittingCostMakesNoSlot(t *testing.T) {
 	tb, ls := newTable(t, 1, 1<<20)
 	g := intern(t, ls, tenPerHour)
-	if a, err := tb.Take(0, idOf(1), g, 0, 11); err != nil || !a.Never {
-		t.Fatalf("%+v, %v", a, err)
+	if d, _, err := tb.Take(0, idOf(1), g, 0, 11); err != nil || !d.Never() {
+		t.Fatalf("%+v, %v", d, err)
 	}
 	tb.Look(0, idOf(2), g, 0, 1)
 	tb.Take(0, idOf(3), g, 0, 0)
