@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
@@ -59,6 +60,7 @@ func (l *link) send(ctx context.Context, s transport.Stream) error {
 	var r refs
 	defer r.release()
 	for {
+		runtime.Gosched() // callers who were just answered ask again at once: let them, and their checks leave together
 		if !l.fill(&f, &r) {
 			select {
 			case <-ctx.Done():

@@ -55,8 +55,9 @@ const (
 func (s linkState) String() string { return [...]string{"connecting", "up", "down", "closed"}[s] }
 
 const (
-	// window is how many frames may be under way that the peer has not taken yet.
-	window = 2
+	// window is how many frames may be under way that the peer has not taken yet. With two, as many checks travel in twice
+	// as many frames, which costs a quarter to a third more CPU a check.
+	window = 1
 	// maxWaiting bounds the checks of one link that are queued or sent; more are decided by rule at once.
 	maxWaiting = 1 << 16
 	// maxFrameChecks keeps a frame well under transport.MaxFrameBytes.

@@ -18,12 +18,14 @@ import (
 func membersCommand() *cobra.Command {
 	var addr string
 	var asJSON bool
+	var expect int
 	cmd := &cobra.Command{
 		Use:   "members",
 		Short: "Show who is alive, and whether all see the same ring",
 		Long: `Members asks a node whom it knows, and has it ask each of them. The exit code is 0
 if every member answered and all have the same ring, 1 if not, 2 if the node did
-not answer.`,
+not answer. With --expect N there must be that many members too, so that a script
+can wait for a cluster to be whole.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var members []node.MemberStatus
@@ -42,10 +44,14 @@ not answer.`,
 					return &exit{exitNo, fmt.Errorf("not all members answer and have the same ring (yet)")}
 				}
 			}
+			if expect > 0 && len(members) != expect {
+				return &exit{exitNo, fmt.Errorf("%d members, want %d", len(members), expect)}
+			}
 			return nil
 		},
 	}
 	addFlags(cmd, &addr, &asJSON)
+	cmd.Flags().IntVar(&expect, "expect", 0, "the `NUMBER` of members there must be; 0 for any")
 	return cmd
 }
 
