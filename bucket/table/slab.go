@@ -31,7 +31,6 @@ type slab struct {
 func pack(limits uint32) uint64   { return uint64(limits) + 1 }
 func unpack(meta uint64) uint32   { return uint32(meta - 1) }
 func slotBytes(states int) int    { return (headWords + states*stateWords) * wordBytes }
-func (s *slab) bytes() int64      { return int64(len(s.words)) * wordBytes }
 func (s *slab) at(i int) []uint64 { return s.words[i*s.stride : (i+1)*s.stride : (i+1)*s.stride] }
 
 func (s *slab) home(lo uint64) int {
