@@ -116,4 +116,4 @@ func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *c
 }
 
 // elapsed is the timer clock: time since the node was made. Unlike the decision clock it is always the machine's.
-func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
+func (n *Node) elapsed() time.Duration { return time.Since(n.born) }

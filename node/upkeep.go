@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/drossel-dev/drossel/transport"
@@ -108,3 +109,5 @@ func (n *Node) join(ctx context.Context) (met bool) {
 	}
 	return others > 0
 }
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }

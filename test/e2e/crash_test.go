@@ -8,7 +8,9 @@ import (
 // TestCrash kills one of three nodes under load. Who asks the others gets an answer to every check and in time: by the
 // failure rule for keys of the dead node, until the others find out and take them over.
 func TestCrash(t *testing.T) {
-	const deadline = 250 * time.Millisecond
+	// Long, so that a machine with other work does not make a living owner too slow: connections to a dead process are
+	// refused at once, and no deadline is waited for.
+	const deadline = 5 * time.Second
 	nodes := cluster(t, 3, "--deadline", deadline.String(), "--policy", file(t, "limits.yaml", policies))
 	alive, dead := nodes[:2], nodes[2]
 	client := newWeb(t)
