@@ -12,8 +12,3 @@ func (id ID) Bytes() (b [16]byte) {
 	binary.BigEndian.PutUint64(b[8:], id.Lo)
 	return b
 }
-
-// IDFrom is the inverse of Bytes.
-func IDFrom(b [16]byte) ID {
-	return ID{Hi: binary.BigEndian.Uint64(b[:8]), Lo: binary.BigEndian.Uint64(b[8:])}
-}

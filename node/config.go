@@ -156,12 +156,23 @@ func (c Config) Validate() error {
 	if c.Gossip == "" && len(c.Join) > 0 {
 		say("Join needs Gossip: a node without it has no ports")
 	}
-	for _, a := range []struct{ field, addr string }{{"Gossip", c.Gossip}, {"Peer", c.Peer}} {
+	if c.Gossip == "" && c.Peer != "" {
+		say("Peer needs Gossip: a node without it has no ports")
+	}
+	for _, seed := range c.Join {
+		if err := gossip.CheckSeed(seed); err != nil {
+			say("Join (--join): %w", err)
+		}
+	}
+	if err := gossip.CheckAdvertise(c.GossipAdvertise); err != nil {
+		say("GossipAdvertise (--gossip-advertise): %w", err)
+	}
+	for _, a := range []struct{ field, addr string }{{"Gossip (--gossip)", c.Gossip}, {"Peer (--peer)", c.Peer}} {
 		if a.addr == "" {
 			continue
 		}
-		if _, _, err := net.SplitHostPort(a.addr); err != nil {
-			say("%s is %q, want ip:port: %w", a.field, a.addr, err)
+		if err := gossip.CheckBind(a.addr); err != nil {
+			say("%s: %w", a.field, err)
 		} else if len(c.Secret) == 0 && !c.Insecure && OffLoopback(a.addr) {
 			say("%s is %s, off loopback, and there is no secret: anybody who reaches it could take part. "+
 				"Give all nodes one Secret (--secret-file), listen on 127.0.0.1, or say Insecure (--insecure)", a.field, a.addr)

@@ -81,6 +81,9 @@ func (n *Node) connect() error {
 		return err
 	}
 	n.peerAddr = bound
+	if n.cfg.Insecure && len(n.cfg.Secret) == 0 && OffLoopback(n.cfg.Gossip) {
+		n.log.Warn("no secret, off loopback: anybody who reaches this node can take part, and aim at buckets")
+	}
 	return nil
 }
 

@@ -90,7 +90,7 @@ func TestConfigSaysAllThatIsWrong(t *testing.T) {
 	if !errors.Is(err, ErrConfig) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Name has 300 bytes", "--secret-file", "--insecure", `Peer is "nonsense"`, "Deadline is -1ns", "Load is 0.5"} {
+	for _, want := range []string{"Name has 300 bytes", "--secret-file", "--insecure", `Peer (--peer): is "nonsense"`, "Deadline is -1ns", "Load is 0.5"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\ndoes not say %q", err, want)
 		}

@@ -39,8 +39,9 @@ type Node struct {
 	inlineCounts counts
 	counters     counters
 
-	stage atomic.Int32
-	view  atomic.Pointer[view]
+	stage      atomic.Int32
+	superseded atomic.Bool // a newer process has this node's name
+	view       atomic.Pointer[view]
 
 	looking  sync.Mutex // held while a view is made and put in place
 	viewing  sync.Mutex // held while it is made; guards:
@@ -185,10 +186,14 @@ func (n *Node) GossipAddr() string {
 // Name returns the stable id.
 func (n *Node) Name() string { return n.name }
 
-// Ready returns nil while the node takes checks, else why it does not. It never depends on other nodes.
+// Ready returns nil while the node takes checks and has its name to itself, else what is wrong. No other trouble of
+// another node counts.
 func (n *Node) Ready() error {
 	if s := stage(n.stage.Load()); s != running {
 		return fmt.Errorf("%w: node %s %s", policy.ErrUnavailable, n.name, s)
+	}
+	if n.superseded.Load() {
+		return fmt.Errorf("%w: a newer process has the name %s", policy.ErrUnavailable, n.name)
 	}
 	return nil
 }

@@ -95,6 +95,10 @@ func (n *Node) draft() (v *view, fresh, gone []*link) {
 		}
 		return nil, nil, nil
 	}
+	if was := n.superseded.Swap(superseded); superseded && !was {
+		n.log.Error("another process has this node's name and is newer: it has the keys now. Give each node a --name of " +
+			"its own, and restart this one")
+	}
 	v = &view{ring: r, self: r.Index(n.name), links: make([]*link, len(r.Members()))}
 	v.successors = sync.OnceValue(func() []int { return n.successorsOf(r) })
 	if superseded {

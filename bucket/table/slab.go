@@ -30,7 +30,6 @@ type slab struct {
 // meta is 0 in an empty slot, else the index of the group's limits plus one. Its upper half is kept free.
 func pack(limits uint32) uint64   { return uint64(limits) + 1 }
 func unpack(meta uint64) uint32   { return uint32(meta - 1) }
-func slotBytes(states int) int    { return (headWords + states*stateWords) * wordBytes }
 func (s *slab) at(i int) []uint64 { return s.words[i*s.stride : (i+1)*s.stride : (i+1)*s.stride] }
 
 func (s *slab) home(lo uint64) int {

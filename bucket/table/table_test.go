@@ -37,6 +37,9 @@ func idOf(n uint64) bucket.ID {
 	return id
 }
 
+// slotBytes is what a group of so many limits takes, without the room around it.
+func slotBytes(states int) int { return (headWords + states*stateWords) * wordBytes }
+
 var tenPerHour = bucket.Limit{Count: 10, Per: time.Hour, Burst: 10}
 
 // TestAgainstModel plays random takes, looks, sweeps and changes of limits over few keys, and compares every answer

@@ -87,8 +87,17 @@ Exit codes: 0 yes, 1 no, denied or invalid, 2 could not tell.`,
 	return cmd
 }
 
+// onCommandLine marks the flags that the command line has set, and not a file or the environment.
+const onCommandLine = "on the command line"
+
 // applySettings fills in the flags that the command line has not set.
 func applySettings(cmd *cobra.Command, _ []string) error {
+	if cmd.Root() != cmd && cmd.RunE == nil { // help and completion are cobra's own, and have no settings
+		return nil
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		cmd.Flags().SetAnnotation(f.Name, onCommandLine, nil)
+	})
 	from := settings.Sources{Environ: os.Environ(), Elsewhere: elsewhere(cmd)}
 	from.File, _ = cmd.Flags().GetString("config")
 	if from.File == "" {
@@ -108,7 +117,20 @@ func applySettings(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// elsewhere lists the flags of the other commands: one environment serves all.
+// given says whether the command line has set a flag.
+func given(cmd *cobra.Command, name string) bool {
+	_, ok := cmd.Flags().Lookup(name).Annotations[onCommandLine]
+	return ok
+}
+
+// offer completes a flag's value to one of these.
+func offer(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// elsewhere lists the flags of the other commands: one environment, and one file, serve all.
 func elsewhere(cmd *cobra.Command) (names []string) {
 	for _, other := range cmd.Root().Commands() {
 		other.LocalFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -28,6 +28,9 @@ not answer. With --expect N there must be that many members too, so that a scrip
 can wait for a cluster to be whole.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if expect < 0 {
+				return fmt.Errorf("--expect is %d, want 0 or more", expect)
+			}
 			var members []node.MemberStatus
 			if err := (client{addr}).ask(cmd.Context(), http.MethodGet, "/v1/members", nil, &members); err != nil {
 				return err

@@ -50,12 +50,20 @@ Lines that can't be understood are counted, and the first five are shown.`,
 	flags.IntVar(&f.nodes, "nodes", 3, "`NUMBER` of nodes; the result does not depend on it")
 	flags.IntVar(&f.top, "top", 10, "how many denied keys to list")
 	flags.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
+	offer(cmd, "key", weblog.AttributeNames()...)
 	return cmd
 }
 
 // policies returns the set to replay with and the policy of it to use.
 func (f *replayFlags) policies(cmd *cobra.Command) (*policy.Set, *policy.Policy, error) {
-	if f.policyFile == "" {
+	rate := given(cmd, "rate") || given(cmd, "burst") || given(cmd, "key")
+	switch {
+	case rate && given(cmd, "policy"):
+		return nil, nil, errors.New("--policy and --rate, --burst or --key say the same thing twice: give one of them")
+	case rate || f.policyFile == "": // the command line wins over a --policy from elsewhere
+		if f.use != "" && given(cmd, "use") {
+			return nil, nil, errors.New("--use chooses from --policy: give that too")
+		}
 		l, err := policy.ParseRate(f.rate)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--rate: %w", err)
@@ -66,11 +74,6 @@ func (f *replayFlags) policies(cmd *cobra.Command) (*policy.Set, *policy.Policy,
 			}
 		}
 		return f.single(l)
-	}
-	for _, name := range []string{"rate", "burst", "key"} {
-		if cmd.Flags().Changed(name) {
-			return nil, nil, fmt.Errorf("--%s and --policy say the same thing twice: give one of them", name)
-		}
 	}
 	set, err := readPolicies(f.policyFile)
 	if err != nil {
@@ -98,6 +101,9 @@ func (f *replayFlags) single(l bucket.Limit) (*policy.Set, *policy.Policy, error
 }
 
 func (f *replayFlags) run(cmd *cobra.Command, file string) error {
+	if f.top < 1 {
+		return fmt.Errorf("--top is %d, want 1 or more", f.top)
+	}
 	set, p, err := f.policies(cmd)
 	if err != nil {
 		return err

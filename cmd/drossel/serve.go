@@ -73,6 +73,7 @@ others take its keys, and what came for it is answered until they have.`,
 	flags.DurationVar(&f.node.Deadline, "deadline", 12*time.Millisecond, "how long a check waits for another node")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&f.logJSON, "log-json", false, "log as JSON")
+	offer(cmd, "log-level", "debug", "info", "warn", "error")
 	return cmd
 }
 
@@ -104,7 +105,9 @@ func (f *serveFlags) prepare() (err error) {
 	}
 	var doors error
 	for _, d := range []struct{ flag, addr string }{{"--grpc", f.grpc}, {"--http", f.http}} {
-		if d.addr != "" && len(f.node.Secret) == 0 && !f.node.Insecure && node.OffLoopback(d.addr) {
+		if _, _, err := net.SplitHostPort(d.addr); d.addr != "" && err != nil {
+			doors = errors.Join(doors, fmt.Errorf("%s is %q, want HOST:PORT, or nothing for none: %w", d.flag, d.addr, err))
+		} else if d.addr != "" && len(f.node.Secret) == 0 && !f.node.Insecure && node.OffLoopback(d.addr) {
 			doors = errors.Join(doors, fmt.Errorf("%s is %s, off loopback, and there is no secret: listen on 127.0.0.1, "+
 				"give all nodes one --secret-file, or say --insecure", d.flag, d.addr))
 		}
@@ -135,8 +138,8 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer n.Close()
-	// Doors are opened before the node, so that a port in use is found before anybody counts on this node; they answer
-	// that it is not available until it is.
+	// Doors are opened before the node, so that a port in use is found before anybody counts on this node. They serve
+	// when it has started; who comes earlier waits.
 	d, err := f.open(n)
 	if err != nil {
 		return unknown(err)
@@ -145,7 +148,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := n.Start(cmd.Context()); err != nil {
 		return unknown(err)
 	}
-	d.ready()
+	d.serve()
 	out := cmd.OutOrStdout()
 	for _, a := range [][2]string{{"gossip", n.GossipAddr()}, {"peer", n.PeerAddr()}, {"grpc", d.grpcAddr}, {"http", d.httpAddr}, {"ready", n.Name()}} {
 		if a[1] != "" {
@@ -177,6 +180,8 @@ type doors struct {
 	health             *health.Server
 	http               *http.Server
 	grpcAddr, httpAddr string
+	listeners          []net.Listener
+	serving            []func() error
 	failed             chan error
 }
 
@@ -188,11 +193,12 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 		if err != nil {
 			return nil, err
 		}
+		d.listeners = append(d.listeners, l)
 		d.grpc, d.grpcAddr = grpc.NewServer(), l.Addr().String()
 		api.Register(d.grpc, n, f.node.Logger)
 		d.health = api.RegisterHealth(d.grpc)
 		api.RegisterReflection(d.grpc)
-		go func() { d.failed <- d.grpc.Serve(l) }()
+		d.serving = append(d.serving, func() error { return d.grpc.Serve(l) })
 	}
 	if f.http != "" {
 		l, err := listen("--http", f.http)
@@ -200,6 +206,7 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 			d.close()
 			return nil, err
 		}
+		d.listeners = append(d.listeners, l)
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(metrics.NewCollector(n), collectors.NewGoCollector(),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -210,7 +217,7 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 			Members: func() any { return n.Members(context.Background()) },
 			Ring:    func() any { return n.Ring() },
 		}), f.node.Logger), l.Addr().String()
-		go func() { d.failed <- d.http.Serve(l) }()
+		d.serving = append(d.serving, func() error { return d.http.Serve(l) })
 	}
 	return d, nil
 }
@@ -223,7 +230,11 @@ func listen(flag, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-func (d *doors) ready() {
+// serve lets callers in.
+func (d *doors) serve() {
+	for _, serve := range d.serving {
+		go func() { d.failed <- serve() }() // ends when drain or close stops the server
+	}
 	if d.health != nil {
 		d.health.Resume()
 	}
@@ -248,6 +259,9 @@ func (d *doors) drain(ctx context.Context) {
 }
 
 func (d *doors) close() {
+	for _, l := range d.listeners { // those that were never served are nobody else's to close
+		l.Close()
+	}
 	if d.http != nil {
 		d.http.Close()
 	}

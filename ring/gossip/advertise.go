@@ -33,8 +33,8 @@ func (s seed) resolve(ctx context.Context, names resolver) ([]netip.AddrPort, er
 var anywhere = []string{"192.0.2.1:9", "[2001:db8::1]:9"}
 
 // outboundIP returns the address of this machine that others are most likely to reach: the source address of packets
-// towards the first seed that is not on this machine, else towards the default route, else a loopback address. It fails
-// if there are seeds but no way to any of them.
+// towards the first seed that is not on this machine, else towards the default route, else an address of an interface,
+// else loopback. It fails if there are seeds but no way to any of them.
 func outboundIP(ctx context.Context, seeds []seed, names resolver) (netip.Addr, error) {
 	var loopback netip.Addr
 	for _, s := range seeds {
@@ -60,11 +60,23 @@ func outboundIP(ctx context.Context, seeds []seed, names resolver) (netip.Addr, 
 			return ip, nil
 		}
 	}
-	if len(seeds) == 0 {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil // no network, nobody to join: a node on its own
+	if len(seeds) > 0 {
+		return netip.Addr{}, fmt.Errorf("%w: no seed can be routed to, so the address to advertise is unknown; "+
+			"set Advertise (--gossip-advertise) to the ip at which other nodes reach this one", ErrConfig)
 	}
-	return netip.Addr{}, fmt.Errorf("%w: no seed can be routed to, so the address to advertise is unknown; "+
-		"set Advertise to the ip at which other nodes reach this one", ErrConfig)
+	return interfaceIP(), nil
+}
+
+// interfaceIP returns the first address of an interface that others may reach: there may be a network without a default
+// route. Loopback if there is none: a node on its own.
+func interfaceIP() netip.Addr {
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
+			return prefix.Addr().Unmap()
+		}
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
 // sourceIP asks the kernel which address packets to addr would come from. Connecting a UDP socket sends nothing.

@@ -25,7 +25,7 @@ const keyBytes = 32
 // Config says who a node is and where it gossips. Self, Bind and Label are required.
 type Config struct {
 	// Self is this node: its ID (1 to MaxIDBytes), its Boot, and in Peer the host:port that others are to use (up to
-	// MaxPeerBytes). Its State is ignored: a node starts as ring.Joining.
+	// MaxPeerBytes); an unspecified ip in it is replaced by the advertised one. Its State is ignored: a node starts as ring.Joining.
 	Self ring.Member
 	// Bind is the ip:port to listen on, both TCP and UDP. Port 0 picks a free one; ":port" and an unspecified ip listen
 	// on all interfaces.
@@ -66,6 +66,24 @@ type endpoints struct {
 	bind      netip.AddrPort // the address is unspecified to listen on all interfaces
 	advertise netip.AddrPort // the zero address or port: still to be found
 	seeds     []seed
+}
+
+// CheckBind says whether a text is an ip:port to listen on, as Config.Bind wants it.
+func CheckBind(text string) error {
+	_, err := parseBind(text)
+	return err
+}
+
+// CheckAdvertise says whether a text is an ip:port or ip to be reached at, as Config.Advertise wants it.
+func CheckAdvertise(text string) error {
+	_, err := parseAdvertise(text)
+	return err
+}
+
+// CheckSeed says whether a text is a seed, as Config.Seeds wants it. No name is looked up.
+func CheckSeed(text string) error {
+	_, err := parseSeed(text)
+	return err
 }
 
 // parse checks everything that can be checked without a socket and returns the addresses, or an ErrConfig.

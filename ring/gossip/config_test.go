@@ -116,3 +116,17 @@ func TestLabelOnTheWire(t *testing.T) {
 		t.Errorf("%+v comes back as %q, %q", c, label, hash)
 	}
 }
+
+// TestPeerOnAllInterfaces has a node that listens everywhere: others are told an address that they can dial.
+func TestPeerOnAllInterfaces(t *testing.T) {
+	for _, peer := range []string{"[::]:7947", "0.0.0.0:7947"} {
+		cfg, _ := config("a", 1)
+		cfg.Bind, cfg.Advertise, cfg.Self.Peer = "0.0.0.0:0", "127.0.0.1", peer
+		if got := run(t, cfg).Members()[0].Peer; got != "127.0.0.1:7947" {
+			t.Errorf("%s is told as %s, want 127.0.0.1:7947", peer, got)
+		}
+	}
+	if ip := interfaceIP(); !ip.IsValid() || ip.IsUnspecified() || ip.IsMulticast() {
+		t.Errorf("the address of an interface is %v", ip)
+	}
+}

@@ -93,6 +93,9 @@ func (j *journal) Write(p []byte) (int, error) {
 	if label, from, ok := foreignLabel(text); ok {
 		theirs, theirHash := splitLabel(label)
 		ours, ourHash := splitLabel(j.ours)
+		if label == "" { // who has no label speaks another protocol: a health check that only connects, or a scan
+			level = slog.LevelDebug
+		}
 		j.add(level, "refused a node of another cluster; to make it one, give all nodes the same label and secret",
 			slog.String("from", from), slog.String("its_label", theirs), slog.String("its_secret", theirHash),
 			slog.String("our_label", ours), slog.String("our_secret", ourHash))

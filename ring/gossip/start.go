@@ -40,8 +40,8 @@ func start(cfg Config, s settings) (_ *Gossip, err error) {
 	}
 	cfg.Self.State = ring.Joining
 	g := &Gossip{
-		roster: newRoster(cfg.Self), journal: newJournal(cfg.Logger, cfg.wireLabel()),
-		names: s.names, seeds: ends.seeds, wireLabel: cfg.wireLabel(),
+		journal: newJournal(cfg.Logger, cfg.wireLabel()),
+		names:   s.names, seeds: ends.seeds, wireLabel: cfg.wireLabel(),
 	}
 	defer func() {
 		if err != nil {
@@ -65,6 +65,8 @@ func start(cfg Config, s settings) (_ *Gossip, err error) {
 	if g.own, err = newOwn(bound, advertised); err != nil {
 		return nil, err
 	}
+	cfg.Self.Peer = reachable(cfg.Self.Peer, advertised.Addr())
+	g.roster = newRoster(cfg.Self)
 	conf := memberlistConfig(cfg, bound, advertised)
 	conf.Logger, conf.Transport = lines, transport
 	d := &delegate{roster: g.roster, journal: g.journal, fingerprint: cfg.Fingerprint}
@@ -121,6 +123,14 @@ func advertise(ends endpoints, bound netip.AddrPort, names resolver) (netip.Addr
 		}
 	}
 	return netip.AddrPortFrom(ip, port), nil
+}
+
+// reachable puts ip into the address of a node that listens for peers on all of its own.
+func reachable(peer string, ip netip.Addr) string {
+	if addr, err := netip.ParseAddrPort(peer); err == nil && addr.Addr().IsUnspecified() {
+		return netip.AddrPortFrom(ip, addr.Port()).String()
+	}
+	return peer
 }
 
 // memberlistConfig trades a little traffic for speed: a crash is seen in 3 to 6 s.

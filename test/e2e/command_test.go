@@ -74,7 +74,7 @@ policies:
 	}
 	run(t, "replay", smallLog, "--policy", limits).wants(t, 1, "has 2 policies", "--use", "all, web")
 	run(t, "replay", smallLog, "--policy", limits, "--use", "wep").wants(t, 1, `did you mean "web"?`)
-	run(t, "replay", smallLog, "--policy", limits, "--rate", "1/s").wants(t, 1, "--rate and --policy")
+	run(t, "replay", smallLog, "--policy", limits, "--rate", "1/s").wants(t, 1, "say the same thing twice")
 	run(t, "replay", smallLog+".no").wants(t, 2, smallLog+".no")
 	run(t, "replay", smallLog, "--rate", "5/fortnight").wants(t, 1, "--rate", `unknown unit "fortnight"`)
 	run(t, "replay", smallLog, "--key", "colour").wants(t, 1, `"colour"`, "not in an access log")

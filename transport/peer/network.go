@@ -66,7 +66,7 @@ const (
 func (n *Network) Listen(h transport.Handler) (string, error) {
 	l, err := net.Listen("tcp", n.cfg.Bind)
 	if err != nil {
-		return "", fmt.Errorf("listen for peers on %s: %w (choose another --peer address)", n.cfg.Bind, err)
+		return "", fmt.Errorf("listen for peers on %s: %w (choose another --peer address; it is --gossip's port plus 1 by default)", n.cfg.Bind, err)
 	}
 	n.server = grpc.NewServer(
 		grpc.WaitForHandlers(true),

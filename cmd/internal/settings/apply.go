@@ -37,7 +37,8 @@ type Sources struct {
 	// values. A flag that takes several values takes a list or one value.
 	File string
 	Text []byte
-	// Elsewhere names flags that other commands of the same program have. Their environment variables are not warned of.
+	// Elsewhere names flags that other commands of the same program have: one file and one environment serve them all.
+	// Their settings are skipped, and their variables not warned of.
 	Elsewhere []string
 }
 
@@ -59,7 +60,7 @@ func Apply(flags *pflag.FlagSet, from Sources) (warnings []string, err error) {
 			given, values = append(given, f), append(values, current(f))
 		}
 	})
-	mistakes := applyFile(flags, from.File, from.Text)
+	mistakes := applyFile(flags, from)
 	warnings, more := applyEnviron(flags, from.Environ, from.Elsewhere)
 	mistakes = append(mistakes, more...)
 	for i, f := range given {

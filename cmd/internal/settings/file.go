@@ -13,8 +13,9 @@ import (
 )
 
 // applyFile sets the flags that the file names, and returns all that is wrong with it.
-func applyFile(flags *pflag.FlagSet, file string, content []byte) []error {
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
+func applyFile(flags *pflag.FlagSet, from Sources) []error {
+	file := from.File
+	decoder := yaml.NewDecoder(bytes.NewReader(from.Text))
 	var doc, more yaml.Node
 	if err := decoder.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -22,7 +23,7 @@ func applyFile(flags *pflag.FlagSet, file string, content []byte) []error {
 		}
 		return []error{&Mistake{Where: file, What: strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
-	r := reader{flags: flags, file: file, names: settable(flags), seen: map[string]int{}}
+	r := reader{flags: flags, file: file, names: settable(flags), elsewhere: from.Elsewhere, seen: map[string]int{}}
 	r.mapping(doc.Content[0])
 	if err := decoder.Decode(&more); err == nil {
 		r.wrong(&more, "a second document; all settings go into one")
@@ -34,11 +35,12 @@ func applyFile(flags *pflag.FlagSet, file string, content []byte) []error {
 
 // reader is one way through a file.
 type reader struct {
-	flags    *pflag.FlagSet
-	file     string
-	names    []string       // what may be set
-	seen     map[string]int // the line of each setting so far
-	mistakes []error
+	flags     *pflag.FlagSet
+	file      string
+	names     []string       // what may be set
+	elsewhere []string       // what other commands take
+	seen      map[string]int // the line of each setting so far
+	mistakes  []error
 }
 
 func (r *reader) wrong(at *yaml.Node, format string, args ...any) {
@@ -70,6 +72,9 @@ func (r *reader) setting(key, value *yaml.Node) {
 		return
 	}
 	if !slices.Contains(r.names, name) {
+		if slices.Contains(r.elsewhere, name) {
+			return
+		}
 		r.wrong(key, "unknown setting %q%s", clip(name), orDidYouMean(name, r.names))
 		return
 	}
