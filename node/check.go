@@ -25,8 +25,8 @@ func (n *Node) Check(ctx context.Context, req policy.Request) (policy.Decision, 
 }
 
 // Check is Node.Check for the policy of the handle; Request.Policy and Request.Limit are not looked at. It does not
-// allocate if this node owns the key and the key has at most 100 bytes, but for one small entry in some hundred checks
-// of keys not asked for lately.
+// allocate if this node owns the key, and key and policy name have at most 100 bytes together, but for one small entry
+// in some hundred checks of keys not asked for lately.
 func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
 	n := h.node
 	if err := n.accepts(ctx); err != nil {

@@ -56,7 +56,7 @@ func (s linkState) String() string { return [...]string{"connecting", "up", "dow
 
 const (
 	// window is how many frames may be under way that the peer has not taken yet. With two, as many checks travel in twice
-	// as many frames, which costs a quarter to a third more CPU a check.
+	// as many frames, which costs a fifth more CPU a check.
 	window = 1
 	// maxWaiting bounds the checks of one link that are queued or sent; more are decided by rule at once.
 	maxWaiting = 1 << 16
