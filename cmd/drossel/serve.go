@@ -56,7 +56,7 @@ others take its keys, and what came for it is answered until they have.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.node.Name, "name", "", "stable `ID` of the node, different for each (default \"HOSTNAME:GOSSIP-PORT\")")
+	flags.StringVar(&f.node.Name, "name", "", "stable `ID` of the node, different for each (default \"HOSTNAME:GOSSIP-PORT\", on loopback \"IP:GOSSIP-PORT\")")
 	flags.StringVar(&f.node.Label, "label", "drossel", "`NAME` of the cluster; others are refused")
 	flags.StringVar(&f.node.Gossip, "gossip", "127.0.0.1:7946", "`IP:PORT` for membership, TCP and UDP")
 	flags.StringVar(&f.node.GossipAdvertise, "gossip-advertise", "", "`IP:PORT` at which others reach --gossip (default: its ip, or the source address towards the first seed)")
