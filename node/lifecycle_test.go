@@ -157,7 +157,7 @@ func TestLeave(t *testing.T) {
 
 // TestSeedThatComesLater starts a node whose seed is not there yet: it serves alone, and joins when the seed comes up.
 func TestSeedThatComesLater(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.77.0.1:0") // an address where nothing else takes the port in between
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestSeedThatComesLater(t *testing.T) {
 	if d := check(t, a, policy.Request{Policy: "api", Key: "ann"}); !d.Allowed || d.Degraded {
 		t.Fatalf("alone: %+v", d)
 	}
-	b := start(t, Config{Name: "b", Gossip: seed, Policies: policies(t)})
+	b := start(t, Config{Name: "b", Gossip: seed, Peer: "127.77.0.1:0", Policies: policies(t)})
 	settled(t, []*Node{a, b})
 }
 
