@@ -12,7 +12,14 @@ import (
 // makes a node busy is asked for again and again. Safe for concurrent use.
 type memo struct {
 	seed  maphash.Seed
-	slots [memoSlots]atomic.Pointer[known]
+	slots [memoSlots]memoSlot
+}
+
+// memoSlot holds one key. The hash beside it is enough to see that another key is asked for, which is the rule where
+// keys are many; the key itself decides.
+type memoSlot struct {
+	hash  atomic.Uint64
+	known atomic.Pointer[known]
 }
 
 // known is the id of one key, and its partition. It is immutable.
@@ -31,13 +38,14 @@ const (
 	memoKeyBytes = 64
 )
 
-func (m *memo) slot(key string) *atomic.Pointer[known] {
-	return &m.slots[maphash.String(m.seed, key)%memoSlots]
-}
-
 // find returns what is known of a key, or nil.
 func (m *memo) find(key string) *known {
-	if k := m.slot(key).Load(); k != nil && k.key == key {
+	hash := maphash.String(m.seed, key)
+	s := &m.slots[hash%memoSlots]
+	if s.hash.Load() != hash {
+		return nil
+	}
+	if k := s.known.Load(); k != nil && k.key == key {
 		return k
 	}
 	return nil
@@ -48,5 +56,8 @@ func (m *memo) learn(key string, q *question) {
 	if key == "" || len(key) > memoKeyBytes || m.find(key) != nil {
 		return
 	}
-	m.slot(key).Store(&known{strings.Clone(key), q.id, q.part})
+	hash := maphash.String(m.seed, key)
+	s := &m.slots[hash%memoSlots]
+	s.known.Store(&known{strings.Clone(key), q.id, q.part})
+	s.hash.Store(hash)
 }
