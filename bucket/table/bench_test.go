@@ -111,3 +111,21 @@ func BenchmarkWorstInsert(b *testing.B) {
 	b.ReportMetric(float64(bare.Microseconds()), "µs-longest-bare")
 	b.ReportMetric(float64(bare9999.Nanoseconds())/1000, "µs-p99.99-bare")
 }
+
+// BenchmarkGrow is the dearest thing that a take does: a slab as full as it gets is grown by half. The slabs are those of
+// one partition of 1021 at a million groups and at ten million.
+func BenchmarkGrow(b *testing.B) {
+	for _, n := range []int{1_000_000 / 1021, 10_000_000 / 1021} {
+		b.Run(fmt.Sprintf("groups=%d", n), func(b *testing.B) {
+			s := slab{stride: headWords + stateWords}
+			s = s.resized(n * 5 / 4)
+			for k := range uint64(n) {
+				_, id := scatter(k)
+				s.insert(id, 1)
+			}
+			for b.Loop() {
+				s.resized(s.slots + s.slots/2)
+			}
+		})
+	}
+}
