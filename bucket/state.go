@@ -124,3 +124,23 @@ func (s State) untilFull(l Limit) time.Duration {
 	}
 	return l.timeFor(uint64(l.Burst-s.Tokens), s.Frac)
 }
+
+// StateFrom rebuilds the bucket that a Decision of Look, or of a take, has told of, as it was at now. Of the next token
+// it may lack what arrives in a nanosecond, for ResetAfter is rounded up.
+func StateFrom(l Limit, d Decision, now Instant) State {
+	s := State{Tokens: d.Remaining, Last: now}
+	if s.Tokens >= l.Burst || l.Count == 0 {
+		return s
+	}
+	hi, lo := bits.Mul64(uint64(l.Burst-s.Tokens), uint64(l.Per))
+	goneHi, goneLo := bits.Mul64(uint64(max(d.ResetAfter, 0)), uint64(l.Count))
+	lo, borrow := bits.Sub64(lo, goneLo, 0)
+	hi, borrow = bits.Sub64(hi, goneHi, borrow)
+	switch {
+	case borrow != 0: // rounded up to the nanosecond
+	case hi != 0 || lo >= uint64(l.Per): // not an answer of this limit
+	default:
+		s.Frac = lo
+	}
+	return s
+}

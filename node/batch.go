@@ -28,25 +28,32 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 			continue
 		}
 		var q question
-		if r.Err = h.read(&reqs[i], &q); r.Err == nil {
+		if r.Err = h.read(&reqs[i], &q); r.Err == nil && !(h.sampler != nil && h.sampler.follows(h, &q, &r.Decision)) {
 			switch owner := v.owner(q.part); {
 			case owner == v.self:
 				h.own(&q, now, &r.Decision)
 			case owner == nobody:
 				h.unreachable(v, &q, &r.Decision)
+			case h.borrowed(v.links[owner], &q, now, &r.Decision):
 			default:
 				if c := h.begin(ctx, &q, v.links[owner]); c != nil {
-					away = append(away, awaited{h, q, v.links[owner], c, r})
+					away = append(away, awaited{h, q, v.links[owner], c, &reqs[i], r})
 					continue
 				}
 				h.unreachable(v, &q, &r.Decision)
+			}
+			if h.sampler != nil {
+				h.sampler.learn(h, &q, &r.Decision)
 			}
 		}
 		h.done()
 	}
 	for i := range away {
 		w := &away[i]
-		w.result.Err = w.handle.finish(ctx, v, &w.question, w.link, w.call, &w.result.Decision)
+		w.result.Err = w.handle.finish(ctx, v, &w.question, w.request, w.link, w.call, &w.result.Decision)
+		if w.handle.sampler != nil && w.result.Err == nil {
+			w.handle.sampler.learn(w.handle, &w.question, &w.result.Decision)
+		}
 		w.handle.done()
 	}
 	return results
@@ -58,5 +65,6 @@ type awaited struct {
 	question question
 	link     *link
 	call     *call
+	request  *policy.Request
 	result   *policy.Result
 }

@@ -58,9 +58,9 @@ func (c *call) recycle() {
 }
 
 // forward asks the owner, and decides by the failure rule if that does not answer in time. The error is that of ctx.
-func (h *Handle) forward(ctx context.Context, v *view, q *question, l *link, d *policy.Decision) error {
+func (h *Handle) forward(ctx context.Context, v *view, q *question, req *policy.Request, l *link, d *policy.Decision) error {
 	if c := h.begin(ctx, q, l); c != nil {
-		return h.finish(ctx, v, q, l, c, d)
+		return h.finish(ctx, v, q, req, l, c, d)
 	}
 	h.unreachable(v, q, d)
 	return nil
@@ -79,7 +79,7 @@ func (h *Handle) begin(ctx context.Context, q *question, l *link) *call {
 	}
 	c := n.newCall()
 	c.group, c.begun, c.expires = h.group, now, now+within
-	c.check = transport.Check{ID: q.id, Cost: q.cost, Look: q.look}
+	c.check = transport.Check{ID: q.id, Cost: q.cost, Look: q.look, Leases: q.leases, Demand: q.demand}
 	if !l.enqueue(c) {
 		c.recycle()
 		return nil
@@ -88,7 +88,7 @@ func (h *Handle) begin(ctx context.Context, q *question, l *link) *call {
 }
 
 // finish waits for the answer.
-func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *call, d *policy.Decision) error {
+func (h *Handle) finish(ctx context.Context, v *view, q *question, req *policy.Request, l *link, c *call, d *policy.Decision) error {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -105,10 +105,14 @@ func (h *Handle) finish(ctx context.Context, v *view, q *question, l *link, c *c
 		h.unreachable(v, q, d)
 		return nil
 	}
-	h.node.counters.forwardLatency.observe(h.node.elapsed() - begun)
+	took := h.node.elapsed() - begun
+	h.node.counters.forwardLatency.observe(took)
 	by := l.member.ID
 	if a.By != "" {
 		by = a.By
+	} else {
+		l.trip.observe(took)
+		h.answered(l, q, req, &a)
 	}
 	h.tell(d, a.Decision, int(a.Which), policy.Owner, by)
 	h.count(q.part, d.Allowed, decidedElsewhere)

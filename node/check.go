@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 )
@@ -36,14 +37,21 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 	if err := h.read(&req, &q); err != nil { // 2 identity: whose bucket, in which partition
 		return d, err
 	}
+	if h.sampler != nil && h.sampler.follows(h, &q, &d) {
+		return d, nil
+	}
 	v := n.view.Load()
 	switch owner := v.owner(q.part); { // 3 owner: one array read
 	case owner == v.self:
 		h.own(&q, n.clock.Now(), &d) // mine: take from the table
 	case owner == nobody:
 		h.unreachable(v, &q, &d)
+	case h.borrowed(v.links[owner], &q, n.clock.Now(), &d): // lent: tokens held here, or "empty until"
 	default:
-		err = h.forward(ctx, v, &q, v.links[owner], &d) // other: one round trip
+		err = h.forward(ctx, v, &q, &req, v.links[owner], &d) // other: one round trip
+	}
+	if h.sampler != nil && err == nil {
+		h.sampler.learn(h, &q, &d)
 	}
 	return d, err
 }
@@ -54,6 +62,10 @@ type question struct {
 	part int
 	cost int64
 	look bool
+
+	leases bool         // the owner may lend
+	demand lease.Demand // what is known of it here
+	owed   int64        // part of cost that is not the request's own, but that of sampled ones before
 }
 
 // read finds out whose bucket a request is about.

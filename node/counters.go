@@ -18,14 +18,17 @@ const (
 	decidedHere where = iota
 	decidedElsewhere
 	decidedByRule
+	decidedByLease
+	decidedByDenyLease
+	decidedBySample
 )
 
 // counts are the checks of one policy. They are striped by partition: cores that work on different keys seldom meet in
 // one, and those that work on the same key meet at its bucket anyhow.
 type counts struct {
 	stripes [8]struct {
-		allowed, denied, forwarded, byRule atomic.Uint64
-		_                                  [32]byte
+		allowed, denied, forwarded, byRule, lease, denyLease, sample atomic.Uint64
+		_                                                            [8]byte
 	}
 }
 
@@ -41,6 +44,12 @@ func (h *Handle) count(part int, allowed bool, w where) {
 		s.forwarded.Add(1)
 	case decidedByRule:
 		s.byRule.Add(1)
+	case decidedByLease:
+		s.lease.Add(1)
+	case decidedByDenyLease:
+		s.denyLease.Add(1)
+	case decidedBySample:
+		s.sample.Add(1)
 	}
 }
 
@@ -53,6 +62,7 @@ func (c *counts) sum(part int) uint64 {
 // counters are what a node counts besides.
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64
+	renewals, renewed                          atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
 	forwardLatency                             histogram
 }
@@ -114,6 +124,10 @@ type Stats struct {
 	// Faults counts forwarded checks that a failure rule had to decide: the peer knew no owner it may ask, the owner's
 	// table was full, or there was no answer in time.
 	FaultNotOwner, FaultFull, FaultUnreachable uint64
+	// Purses is the number of groups of other owners that this node has a lease or a deny lease of; Renewals are the
+	// messages about leases that it sent, Renewed those it got.
+	Purses            int
+	Renewals, Renewed uint64
 	// ForwardLatency is how long forwarded checks took.
 	ForwardLatency Histogram
 	// Table holds the owned buckets, LocalTable those of failure rules.
@@ -131,8 +145,9 @@ type Stats struct {
 type PolicyStats struct {
 	Policy          string
 	Allowed, Denied uint64
-	// Forwarded of them were decided by another node, ByRule by a failure rule, and the rest here.
-	Forwarded, ByRule uint64
+	// Forwarded of them were decided by another node, ByRule by a failure rule, and the rest here: Lease of those with tokens
+	// that the owner lent, DenyLease by its word that there are none for a while, Sample by the verdict on the check before.
+	Forwarded, ByRule, Lease, DenyLease, Sample uint64
 }
 
 // InlineName stands for the policy in the counts of requests that brought their own limit.
@@ -146,6 +161,9 @@ func (c *counts) snapshot(name string) PolicyStats {
 		p.Denied += s.denied.Load()
 		p.Forwarded += s.forwarded.Load()
 		p.ByRule += s.byRule.Load()
+		p.Lease += s.lease.Load()
+		p.DenyLease += s.denyLease.Load()
+		p.Sample += s.sample.Load()
 	}
 	return p
 }
@@ -157,6 +175,7 @@ func (n *Node) Stats() Stats {
 	s := Stats{
 		Served: c.served.Load(), OtherRing: c.otherRing.Load(), Passed: c.passed.Load(),
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
+		Purses: int(n.purses.count.Load()), Renewals: c.renewals.Load(), Renewed: c.renewed.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),
 		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),
 		Epoch: v.epoch(), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),

@@ -36,13 +36,13 @@ func (r *refs) of(g *table.Group) (ref uint32, fresh bool) {
 	return ref, !known
 }
 
-// startsOver says whether a check needs a new number and there is none left: all are given up then, which must not happen
+// startsOver says whether a group needs a new number and there is none left: all are given up then, which must not happen
 // within a frame that uses them.
-func (r *refs) startsOver(c *call) bool {
-	if c == nil || len(r.byGroup) < maxRefs {
+func (r *refs) startsOver(g *table.Group) bool {
+	if len(r.byGroup) < maxRefs {
 		return false
 	}
-	_, known := r.byGroup[c.group]
+	_, known := r.byGroup[g]
 	return !known
 }
 
@@ -56,22 +56,33 @@ func (r *refs) release() {
 // send puts what waits into frames until ctx ends or the stream fails.
 func (l *link) send(ctx context.Context, s transport.Stream) error {
 	var f transport.ChecksFrame
+	var leases transport.LeasesFrame
 	var b []byte
 	var r refs
 	defer r.release()
 	for {
 		runtime.Gosched() // callers who were just answered ask again at once: let them, and their checks leave together
-		if !l.fill(&f, &r) {
+		idle := true
+		if l.fill(&f, &r) {
+			idle = false
+			b = transport.AppendChecks(b[:0], &f)
+			if err := s.Send(b); err != nil {
+				return err
+			}
+		}
+		if l.leases.Load() && l.fillLeases(&leases, &r) {
+			idle = false
+			b = transport.AppendLeases(b[:0], &leases)
+			if err := s.Send(b); err != nil {
+				return err
+			}
+		}
+		if idle {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-l.wake:
 			}
-			continue
-		}
-		b = transport.AppendChecks(b[:0], &f)
-		if err := s.Send(b); err != nil {
-			return err
 		}
 	}
 }
@@ -88,7 +99,7 @@ func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
 	}
 	sent := 0
 	for _, c := range l.queue {
-		if len(f.Checks) == maxFrameChecks || len(f.Checks) > 0 && r.startsOver(c) {
+		if len(f.Checks) == maxFrameChecks || len(f.Checks) > 0 && c != nil && r.startsOver(c.group) {
 			break
 		}
 		sent++
@@ -113,11 +124,21 @@ func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
 // receive takes answers to their callers until the stream ends.
 func (l *link) receive(s transport.Stream) error {
 	var f transport.AnswersFrame
+	var grants transport.GrantsFrame
 	var done []*call
 	for {
 		frame, err := s.Recv()
 		if err != nil {
 			return err
+		}
+		if transport.IsGrants(frame) {
+			if err := transport.DecodeGrants(frame, &grants); err != nil {
+				return err
+			}
+			for i := range grants.Grants {
+				l.node.granted(l, grants.Grants[i].ID, &grants.Grants[i].Answer)
+			}
+			continue
 		}
 		if err := transport.DecodeAnswers(frame, &f); err != nil {
 			return err

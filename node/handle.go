@@ -18,11 +18,13 @@ type Handle struct {
 	name    string
 	policy  *policy.Policy // nil if inline and unknown
 	inline  bool
+	leased  bool // its groups may be lent
 	limits  []policy.Limit
 	windows []time.Duration
 	group   *table.Group
 	counts  *counts
-	memo    *memo // nil if inline
+	memo    *memo    // nil if inline
+	sampler *sampler // nil if every check is decided
 }
 
 // Handle returns the handle of a policy. The error wraps policy.ErrUnknownPolicy.
@@ -47,7 +49,10 @@ func (n *Node) policyOf(req *policy.Request) (*Handle, error) {
 
 // newHandle interns the limits of a policy.
 func (n *Node) newHandle(p *policy.Policy) (*Handle, error) {
-	h := &Handle{node: n, name: p.Name, policy: p, limits: p.Limits, counts: new(counts), memo: &memo{seed: maphash.MakeSeed()}}
+	h := &Handle{
+		node: n, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(),
+		counts: new(counts), memo: &memo{seed: maphash.MakeSeed()}, sampler: newSampler(p),
+	}
 	return h, h.intern()
 }
 
@@ -57,7 +62,7 @@ const inlineLimitName = "inline"
 // inlineHandle makes a handle for one request with a limit of its own. Its checks are counted together: what clients
 // write must not become labels.
 func (n *Node) inlineHandle(req *policy.Request) (*Handle, error) {
-	h := &Handle{node: n, name: req.Policy, inline: true, counts: &n.inlineCounts}
+	h := &Handle{node: n, name: req.Policy, inline: true, leased: true, counts: &n.inlineCounts}
 	if p, err := n.policies.Policy(req.Policy); err == nil {
 		h.policy = p
 	}

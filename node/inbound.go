@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
 )
@@ -18,9 +19,12 @@ func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.K
 		return n.serveBulk(ctx, s)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	in := &inbound{node: n, from: from.ID, stream: s}
-	err := in.serve(ctx)
+	in := &inbound{node: n, from: from.ID, boot: from.Boot, stream: s, wake: make(chan struct{}, 1)}
+	n.enroll(in)
+	in.sender.Go(func() { in.sendLater(ctx) }) // ends with the stream
+	err := in.serve()
 	cancel()
+	n.strike(in)
 	in.end()
 	return err
 }
@@ -29,18 +33,21 @@ func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.K
 type inbound struct {
 	node   *Node
 	from   string
+	boot   uint64
 	stream transport.Stream
 	limits []sentLimits // by the sender's number
 
 	sending sync.Mutex // Send, and what it sends
 	answers transport.AnswersFrame
+	grants  transport.GrantsFrame
 	frame   []byte
 
-	// Checks that were passed on come back in the goroutines of other links, which must not wait for this stream: they
-	// leave the answers here.
+	// Checks that were passed on come back in the goroutines of other links, and leases are recalled in any: they must not
+	// wait for this stream, and leave what is to be sent here.
 	passing sync.Mutex
 	passed  []transport.Answer
-	wake    chan struct{} // nil until the first check is passed on
+	recalls []bucket.ID
+	wake    chan struct{}
 	sender  sync.WaitGroup
 }
 
@@ -51,23 +58,23 @@ type sentLimits struct {
 }
 
 // serve decides what comes, one frame at a time, with one look at the clock for each.
-func (in *inbound) serve(ctx context.Context) error {
+func (in *inbound) serve() error {
 	var f transport.ChecksFrame
+	var leases transport.LeasesFrame
 	for {
 		frame, err := in.stream.Recv()
 		if err != nil {
 			return err
 		}
-		if err := transport.DecodeChecks(frame, &f); err != nil {
-			return fmt.Errorf("checks from %s: %w", in.from, err)
-		}
-		for _, l := range f.Limits {
-			if err := in.learn(l); err != nil {
-				return fmt.Errorf("checks from %s: %w", in.from, err)
+		if transport.IsLeases(frame) {
+			if err = transport.DecodeLeases(frame, &leases); err == nil {
+				err = in.lend(&leases)
 			}
+		} else if err = transport.DecodeChecks(frame, &f); err == nil {
+			err = in.decide(&f)
 		}
-		if err := in.decide(ctx, &f); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("checks from %s: %w", in.from, err)
 		}
 	}
 }
@@ -90,20 +97,28 @@ func (in *inbound) learn(l transport.LimitsBody) error {
 
 // group returns the limits of a number. It is nil if there is no room for them now: as with a full table, the sender's
 // failure rule decides.
-func (in *inbound) group(ref uint32) *table.Group {
+func (in *inbound) group(ref uint32) (*table.Group, error) {
+	if int(ref) >= len(in.limits) {
+		return nil, fmt.Errorf("%w: limits %d were never sent", transport.ErrFrame, ref)
+	}
 	l := &in.limits[ref]
 	if l.group == nil {
 		if g, err := in.node.limits.Intern(l.limits); err == nil {
 			l.group = g
 		}
 	}
-	return l.group
+	return l.group, nil
 }
 
 // decide answers a frame with a frame: its checks of owned keys are decided at once, and the others passed on. The
 // answer also says that the frame was taken, even if it holds nothing else.
-func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
+func (in *inbound) decide(f *transport.ChecksFrame) error {
 	n := in.node
+	for _, l := range f.Limits {
+		if err := in.learn(l); err != nil {
+			return err
+		}
+	}
 	v := n.view.Load()
 	now := n.clock.Now()
 	in.sending.Lock()
@@ -112,11 +127,12 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 	in.answers.Answers = in.answers.Answers[:0]
 	for i := range f.Checks {
 		c := &f.Checks[i]
-		if int(c.Limits) >= len(in.limits) {
-			return fmt.Errorf("checks from %s: %w: limits %d were never sent", in.from, transport.ErrFrame, c.Limits)
+		g, err := in.group(c.Limits)
+		if err != nil {
+			return err
 		}
 		a := transport.Answer{Number: c.Number, Status: transport.Full}
-		if g := in.group(c.Limits); g != nil {
+		if g != nil {
 			part := n.partitions.Partition(c.ID.Bytes())
 			switch owner := v.owner(part); {
 			case owner == v.self:
@@ -124,7 +140,7 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 			case owner == nobody || c.Hop > 0:
 				a.Status = transport.NotOwner
 			default:
-				if in.pass(ctx, c, g, v.links[owner]) {
+				if in.pass(c, g, v.links[owner]) {
 					continue
 				}
 				a.Status = transport.Unreachable
@@ -141,12 +157,20 @@ func (in *inbound) decide(ctx context.Context, f *transport.ChecksFrame) error {
 
 // own decides with the bucket in this node's memory.
 func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.Instant) transport.Answer {
-	q := question{id: c.ID, part: part, cost: c.Cost, look: c.Look}
-	d, which, err := in.node.take(g, &q, now)
+	if c.Look {
+		d, which := in.node.owned.Look(part, c.ID, g, now, c.Cost)
+		return transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(which), Decision: d}
+	}
+	who := table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand}
+	d, err := in.node.owned.TakeFor(part, c.ID, g, now, c.Cost, who)
 	if err != nil {
 		return transport.Answer{Number: c.Number, Status: transport.Full}
 	}
-	return transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(which), Decision: d}
+	a := transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(d.Which), Decision: d.Decision}
+	if c.Leases {
+		a.Offer, a.Deny = d.Offer, d.Deny
+	}
+	return a
 }
 
 func (in *inbound) flushLocked() error {
@@ -159,13 +183,9 @@ const passMargin = time.Millisecond
 
 // pass sends a check on to whom this node takes for the owner: the sender's ring is another. It happens once to a
 // check, so two nodes that disagree do not play ball with it.
-func (in *inbound) pass(ctx context.Context, c *transport.Check, g *table.Group, l *link) bool {
+func (in *inbound) pass(c *transport.Check, g *table.Group, l *link) bool {
 	if c.Within <= passMargin {
 		return false
-	}
-	if in.wake == nil {
-		in.wake = make(chan struct{}, 1)
-		in.sender.Go(func() { in.sendPassed(ctx) }) // ends with the stream
 	}
 	out := in.node.newCall()
 	out.relay, out.relayNumber, out.to, out.group = in, c.Number, l.member.ID, g
@@ -191,14 +211,20 @@ func (in *inbound) relayed(c *call) {
 	in.passing.Lock()
 	in.passed = append(in.passed, a)
 	in.passing.Unlock()
+	in.signal()
+}
+
+func (in *inbound) signal() {
 	select {
 	case in.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (in *inbound) sendPassed(ctx context.Context) {
+// sendLater sends what others leave to be sent, until ctx ends.
+func (in *inbound) sendLater(ctx context.Context) {
 	var batch []transport.Answer
+	var recalls []bucket.ID
 	for {
 		select {
 		case <-ctx.Done():
@@ -207,7 +233,20 @@ func (in *inbound) sendPassed(ctx context.Context) {
 		}
 		in.passing.Lock()
 		batch, in.passed = in.passed, batch[:0]
+		recalls, in.recalls = in.recalls, recalls[:0]
 		in.passing.Unlock()
+		for part := range slices.Chunk(recalls, transport.MaxGrants) {
+			in.sending.Lock()
+			in.grants.Grants = in.grants.Grants[:0]
+			for _, id := range part {
+				in.grants.Grants = append(in.grants.Grants, transport.Grant{ID: id, Answer: lease.Answer{Recall: true}})
+			}
+			err := in.sendGrantsLocked()
+			in.sending.Unlock()
+			if err != nil {
+				return
+			}
+		}
 		for part := range slices.Chunk(batch, maxFrameChecks) {
 			in.sending.Lock()
 			in.answers.Answers = append(in.answers.Answers[:0], part...)

@@ -40,7 +40,7 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.membership.SetState(ctx, ring.Active); err != nil {
 		n.log.Warn("the others may hear late that this node is active", "error", err)
 	}
-	for _, f := range []func(context.Context){n.follow, n.expireLate, n.upkeep} {
+	for _, f := range []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep} {
 		n.goroutines.Go(func() { f(life) })
 	}
 	if len(n.cfg.Join) > 0 {

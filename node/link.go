@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drossel-dev/drossel/ring"
@@ -24,6 +25,11 @@ type link struct {
 	bulk   bulkLink
 	wake   chan struct{} // one token while there may be something to send
 	tried  chan struct{} // closed once the first attempt to connect is over
+	trip   trip
+
+	leases  atomic.Bool // the peer speaks of leases
+	outbox  outbox
+	telling []*purse // of the sending goroutine
 
 	mu       sync.Mutex
 	state    linkState
@@ -61,7 +67,7 @@ const (
 	// maxWaiting bounds the checks of one link that are queued or sent; more are decided by rule at once.
 	maxWaiting = 1 << 16
 	// maxFrameChecks keeps a frame well under transport.MaxFrameBytes.
-	maxFrameChecks = 2048
+	maxFrameChecks = 1024
 	// maxRefs is how many groups of limits a link names before it starts over; each is held in memory at both ends.
 	maxRefs = 1024
 
@@ -162,6 +168,7 @@ func (l *link) talk(ctx context.Context, p transport.Peer) error {
 	l.mu.Lock()
 	l.frames, l.dequeued = 0, 0
 	l.mu.Unlock()
+	l.leases.Store(transport.Version(transport.Hello{MaxVersion: transport.MaxVersion}, p.Hello()) >= transport.LeaseVersion)
 	l.set(up, nil)
 	var both sync.WaitGroup
 	both.Go(func() { cancel(l.receive(p.Checks())) })

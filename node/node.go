@@ -51,6 +51,11 @@ type Node struct {
 	state    ring.State
 	open     atomic.Pointer[[]*link] // links and retiring, to read without the lock
 
+	purses      purses
+	lendingWake chan struct{}
+	serving     sync.Mutex // guards:
+	inbounds    map[string]*inbound
+
 	calls      sync.Pool    // of *call
 	waiting    atomic.Int64 // checks in all links
 	expiryWake chan struct{}
@@ -100,6 +105,9 @@ func New(cfg Config) (*Node, error) {
 		state:      ring.Joining,
 		expiryWake: make(chan struct{}, 1),
 		ending:     make(chan struct{}),
+		inbounds:   make(map[string]*inbound),
+
+		lendingWake: make(chan struct{}, 1),
 	}
 	n.boot = uint64(n.born.UnixNano())
 	if n.clock == nil {
@@ -113,10 +121,10 @@ func New(cfg Config) (*Node, error) {
 	if n.builder, err = ring.NewBuilder(cfg.Ring); err != nil {
 		return nil, err
 	}
-	if n.owned, err = table.New(cfg.Ring.Partitions, cfg.TableBytes, n.limits); err != nil {
+	if n.owned, err = table.New(cfg.Ring.Partitions, cfg.TableBytes, n.limits, table.Lending{Epoch: n.boot, Recall: n.recall}); err != nil {
 		return nil, err
 	}
-	if n.local, err = table.New(cfg.Ring.Partitions, cfg.TableBytes/localShare, n.limits); err != nil {
+	if n.local, err = table.New(cfg.Ring.Partitions, cfg.TableBytes/localShare, n.limits, table.Lending{}); err != nil {
 		return nil, err
 	}
 	for _, name := range n.policies.Names() {

@@ -11,15 +11,29 @@ import (
 // heldPerByte bounds what a decoded frame holds by the length of the frame, so that nobody makes a node keep much by
 // sending little. The worst is an answer without a decision: 2 bytes become one Answer, and a grown slice has room for
 // more.
-const heldPerByte = 64
+const heldPerByte = 80
 
 func heldByChecks(f *ChecksFrame) int {
-	held := cap(f.Checks)*int(unsafe.Sizeof(Check{})) + cap(f.Limits)*int(unsafe.Sizeof(LimitsBody{}))
-	for _, l := range f.Limits {
+	return cap(f.Checks)*int(unsafe.Sizeof(Check{})) + heldByLimits(f.Limits)
+}
+
+func heldByLimits(bodies []LimitsBody) int {
+	held := cap(bodies) * int(unsafe.Sizeof(LimitsBody{}))
+	for _, l := range bodies {
 		held += cap(l.Limits) * int(unsafe.Sizeof(bucket.Limit{}))
 	}
 	return held
 }
+
+func heldByLeases(f *LeasesFrame) int {
+	held := cap(f.Requests)*int(unsafe.Sizeof(LeaseRequest{})) + heldByLimits(f.Limits)
+	for _, q := range f.Requests {
+		held += cap(q.Under) * 8
+	}
+	return held
+}
+
+func heldByGrants(f *GrantsFrame) int { return cap(f.Grants) * int(unsafe.Sizeof(Grant{})) }
 
 func heldByAnswers(f *AnswersFrame) int {
 	held := cap(f.Answers) * int(unsafe.Sizeof(Answer{}))
@@ -32,12 +46,17 @@ func heldByAnswers(f *AnswersFrame) int {
 // Decoding an ordinary frame allocates nothing once the slices have grown.
 func TestDecodeAllocatesNothing(t *testing.T) {
 	checks, answers := AppendChecks(nil, hundredChecks()), AppendAnswers(nil, hundredAnswers())
+	leases, grants := AppendLeases(nil, hundredRequests()), AppendGrants(nil, hundredGrants())
 	call, reply := AppendCall(nil, Call{Number: 1}), AppendReply(nil, Reply{Body: make([]byte, 1000)})
 	var c ChecksFrame
 	var a AnswersFrame
+	var l LeasesFrame
+	var g GrantsFrame
 	for name, decode := range map[string]func() error{
 		"checks":  func() error { return DecodeChecks(checks, &c) },
 		"answers": func() error { return DecodeAnswers(answers, &a) },
+		"leases":  func() error { return DecodeLeases(leases, &l) },
+		"grants":  func() error { return DecodeGrants(grants, &g) },
 		"call":    func() error { return second(DecodeCall(call)) },
 		"reply":   func() error { return second(DecodeReply(reply)) },
 	} {
@@ -50,19 +69,25 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 			t.Errorf("decoding %s allocates %v times, want 0", name, n)
 		}
 	}
-	if !sameChecks(&c, hundredChecks()) || !sameAnswers(&a, hundredAnswers()) {
+	if !sameChecks(&c, hundredChecks()) || !sameAnswers(&a, hundredAnswers()) ||
+		!sameLeases(&l, hundredRequests()) || !sameGrants(&g, hundredGrants()) {
 		t.Error("what was decoded is not what was sent")
 	}
 }
 
 // Nor does encoding into a buffer that is large enough.
 func TestAppendAllocatesNothing(t *testing.T) {
-	b, checks, answers := make([]byte, 0, 16<<10), hundredChecks(), hundredAnswers()
-	if n := testing.AllocsPerRun(100, func() { AppendChecks(b, checks) }); n != 0 {
-		t.Errorf("encoding checks allocates %v times, want 0", n)
-	}
-	if n := testing.AllocsPerRun(100, func() { AppendAnswers(b, answers) }); n != 0 {
-		t.Errorf("encoding answers allocates %v times, want 0", n)
+	b := make([]byte, 0, 16<<10)
+	checks, answers, leases, grants := hundredChecks(), hundredAnswers(), hundredRequests(), hundredGrants()
+	for name, encode := range map[string]func(){
+		"checks":  func() { AppendChecks(b, checks) },
+		"answers": func() { AppendAnswers(b, answers) },
+		"leases":  func() { AppendLeases(b, leases) },
+		"grants":  func() { AppendGrants(b, grants) },
+	} {
+		if n := testing.AllocsPerRun(100, encode); n != 0 {
+			t.Errorf("encoding %s allocates %v times, want 0", name, n)
+		}
 	}
 }
 
@@ -88,6 +113,19 @@ func TestDecodeOfADenseFrameIsBounded(t *testing.T) {
 			decode: func(b []byte) error { return DecodeAnswers(b, new(AnswersFrame)) },
 		},
 		"checks": {frame: fill(noLimits, make([]byte, 21)), decode: checks},
+		"leases": {
+			frame:  fill([]byte{byte(typeLeases), 0}, make([]byte, 21)),
+			decode: func(b []byte) error { return DecodeLeases(b, new(LeasesFrame)) },
+		},
+		"leases of 16 states": {
+			frame: fill([]byte{byte(typeLeases), 0},
+				append(append([]byte{requestUnder}, make([]byte, 20)...), append([]byte{16}, make([]byte, 16)...)...)),
+			decode: func(b []byte) error { return DecodeLeases(b, new(LeasesFrame)) },
+		},
+		"grants": {
+			frame:  fill([]byte{byte(typeGrants)}, make([]byte, 18)),
+			decode: func(b []byte) error { return DecodeGrants(b, new(GrantsFrame)) },
+		},
 		// It claims more groups than there are and fails at the end, having decoded all of them.
 		"limits": {frame: fill(append(noLimits[:9:9], 0xff, 0xff, 0xff, 0x7f), oneLimit), decode: checks, fails: true},
 	} {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // Status says whether a check was decided.
@@ -28,8 +29,12 @@ type Answer struct {
 	Status Status
 	// Which limit of the group spoke, 0 to 15.
 	Which uint8
+	// Offer says that the owner would lend: ask it. It and Deny are sent if Status is Decided, to peers of LeaseVersion.
+	Offer bool
 	// Decision holds if Status is Decided.
 	Decision bucket.Decision
+	// Deny is a deny lease; For is at most an hour, Cost 0 to bucket.MaxTokens. One for no time is not sent.
+	Deny lease.Deny
 	// By is the stable id of the node that decided if it is not the one that was asked.
 	By string
 }
@@ -45,10 +50,12 @@ const (
 	statusMask   byte = 7
 	flagAllowed  byte = 1 << 3
 	flagBy       byte = 1 << 4
+	flagOffer    byte = 1 << 5
+	flagDeny     byte = 1 << 6
 	maxNameBytes      = 255
 )
 
-// AppendAnswers appends the frame to b.
+// AppendAnswers appends the frame to b. Without offers and deny leases it is a frame of version 1.
 func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 	b = append(b, byte(typeAnswers))
 	b = binary.AppendUvarint(b, f.Dequeued)
@@ -61,6 +68,12 @@ func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 		if a.By != "" {
 			flags |= flagBy
 		}
+		if a.Status == Decided && a.Offer {
+			flags |= flagOffer
+		}
+		if a.Status == Decided && a.Deny.For > 0 {
+			flags |= flagDeny
+		}
 		b = append(b, flags)
 		b = binary.AppendUvarint(b, a.Number)
 		if a.By != "" {
@@ -71,6 +84,9 @@ func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 			b = binary.AppendUvarint(b, uint64(a.Decision.Remaining))
 			b = binary.AppendUvarint(b, uint64(a.Decision.RetryAfter))
 			b = binary.AppendUvarint(b, uint64(a.Decision.ResetAfter))
+		}
+		if flags&flagDeny != 0 {
+			b = appendDeny(b, a.Deny)
 		}
 	}
 	return b
@@ -88,12 +104,15 @@ func DecodeAnswers(frame []byte, f *AnswersFrame) error {
 			a.By = string(r.bytes(maxNameBytes))
 		}
 		if a.Status == Decided {
-			a.Which = r.byte()
+			a.Which, a.Offer = r.byte(), flags&flagOffer != 0
 			a.Decision = bucket.Decision{
 				Allowed:    flags&flagAllowed != 0,
 				Remaining:  r.int63(),
 				RetryAfter: r.duration(),
 				ResetAfter: r.duration(),
+			}
+			if flags&flagDeny != 0 {
+				a.Deny = r.deny()
 			}
 		}
 		if a.Status >= statuses || a.Which >= maxStates {

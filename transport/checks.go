@@ -2,10 +2,10 @@ package transport
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // Check asks the owner of a group for tokens.
@@ -23,20 +23,12 @@ type Check struct {
 	Look bool
 	// Hop is 0 from the node that was asked, 1 from a node that was wrongly taken for the owner. It is never more.
 	Hop uint8
+	// Leases says that the sender takes leases and deny leases for the group. Only to peers of LeaseVersion.
+	Leases bool
+	// Demand is what the sender is asked for in the group, to a thousandth and up to 1e12; what is below is 0, what is
+	// above is cut. The zero Demand is not sent. Only to peers of LeaseVersion.
+	Demand lease.Demand
 }
-
-// LimitsBody carries the limits of a group across a stream, once: checks name it by Ref from then on.
-type LimitsBody struct {
-	// Ref is a small number that the sender chooses; below MaxLimitsRefs. Sending it again replaces the group.
-	Ref    uint32
-	Limits []bucket.Limit // 1 to 16
-}
-
-// MaxLimitsRefs bounds how many groups of limits a stream names at a time.
-const MaxLimitsRefs = 1 << 16
-
-// maxStates is the largest group, as in bucket/table.
-const maxStates = 16
 
 // ChecksFrame is one frame of checks. Decoding reuses its slices, so one value serves a whole stream.
 type ChecksFrame struct {
@@ -47,26 +39,20 @@ type ChecksFrame struct {
 }
 
 const (
-	flagLook byte = 1 << 0
-	flagHop  byte = 1 << 1
+	flagLook   byte = 1 << 0
+	flagHop    byte = 1 << 1
+	flagLeases byte = 1 << 2
+	flagDemand byte = 1 << 3
 )
 
-// AppendChecks appends the frame to b.
+// AppendChecks appends the frame to b. Without leases and demands it is a frame of version 1.
 func AppendChecks(b []byte, f *ChecksFrame) []byte {
 	b = append(b, byte(typeChecks))
 	b = binary.BigEndian.AppendUint64(b, f.Epoch)
-	b = binary.AppendUvarint(b, uint64(len(f.Limits)))
-	for _, l := range f.Limits {
-		b = binary.AppendUvarint(b, uint64(l.Ref))
-		b = append(b, byte(len(l.Limits)))
-		for _, l := range l.Limits {
-			b = binary.AppendUvarint(b, uint64(l.Count))
-			b = binary.AppendUvarint(b, uint64(l.Per))
-			b = binary.AppendUvarint(b, uint64(l.Burst))
-		}
-	}
+	b = appendLimits(b, f.Limits)
 	for i := range f.Checks {
 		c := &f.Checks[i]
+		demand := demandOf(c.Demand)
 		var flags byte
 		if c.Look {
 			flags |= flagLook
@@ -74,13 +60,21 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 		if c.Hop != 0 {
 			flags |= flagHop
 		}
+		if c.Leases {
+			flags |= flagLeases
+		}
+		if demand != (sentDemand{}) {
+			flags |= flagDemand
+		}
 		b = append(b, flags)
-		b = binary.BigEndian.AppendUint64(b, c.ID.Hi)
-		b = binary.BigEndian.AppendUint64(b, c.ID.Lo)
+		b = appendID(b, c.ID)
 		b = binary.AppendUvarint(b, c.Number)
 		b = binary.AppendUvarint(b, uint64(c.Limits))
 		b = binary.AppendUvarint(b, uint64(c.Cost))
 		b = binary.AppendUvarint(b, uint64(c.Within.Microseconds()))
+		if flags&flagDemand != 0 {
+			b = appendDemand(b, demand)
+		}
 	}
 	return b
 }
@@ -89,38 +83,23 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 func DecodeChecks(frame []byte, f *ChecksFrame) error {
 	r := open(frame, typeChecks)
 	f.Epoch = r.uint64()
-	f.Limits, f.Checks = f.Limits[:0], f.Checks[:0]
-	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
-		body := LimitsBody{Ref: uint32(min(r.uvarint(), MaxLimitsRefs))}
-		k := int(r.byte())
-		if body.Ref >= MaxLimitsRefs || k < 1 || k > maxStates {
-			r.fail(fmt.Sprintf("limits %d of %d", body.Ref, k))
-			break
-		}
-		for range k {
-			l := bucket.Limit{Count: r.int63(), Per: r.duration(), Burst: r.int63()}
-			if err := l.Validate(); err != nil {
-				r.fail(err.Error())
-			}
-			body.Limits = append(body.Limits, l)
-		}
-		f.Limits = append(f.Limits, body)
-	}
+	f.Limits, f.Checks = r.limits(f.Limits[:0]), f.Checks[:0]
 	for len(r.b) > 0 {
 		flags := r.byte()
 		c := Check{
 			Look:   flags&flagLook != 0,
-			ID:     bucket.ID{Hi: r.uint64(), Lo: r.uint64()},
+			Leases: flags&flagLeases != 0,
+			ID:     r.id(),
 			Number: r.uvarint(),
-			Limits: uint32(min(r.uvarint(), MaxLimitsRefs)),
-			Cost:   r.int63(),
+			Limits: r.ref(),
+			Cost:   r.upTo(bucket.MaxTokens),
 			Within: min(time.Duration(min(r.uvarint(), maxWithin))*time.Microsecond, time.Hour),
 		}
 		if flags&flagHop != 0 {
 			c.Hop = 1
 		}
-		if c.Limits >= MaxLimitsRefs || c.Cost > bucket.MaxTokens {
-			r.fail("a check is out of range")
+		if flags&flagDemand != 0 {
+			c.Demand = r.demand()
 		}
 		f.Checks = append(f.Checks, c)
 	}

@@ -90,6 +90,8 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 	for name, appended := range map[string]func(b []byte) []byte{
 		"checks":  func(b []byte) []byte { return AppendChecks(b, hundredChecks()) },
 		"answers": func(b []byte) []byte { return AppendAnswers(b, hundredAnswers()) },
+		"leases":  func(b []byte) []byte { return AppendLeases(b, hundredRequests()) },
+		"grants":  func(b []byte) []byte { return AppendGrants(b, hundredGrants()) },
 		"call":    func(b []byte) []byte { return AppendCall(b, Call{Number: 1}) },
 		"reply":   func(b []byte) []byte { return AppendReply(b, Reply{Body: []byte("x")}) },
 	} {
@@ -231,6 +233,8 @@ func TestOtherTypes(t *testing.T) {
 		for want, err := range map[frameType]error{
 			typeChecks:  DecodeChecks(frame, new(ChecksFrame)),
 			typeAnswers: DecodeAnswers(frame, new(AnswersFrame)),
+			typeLeases:  DecodeLeases(frame, new(LeasesFrame)),
+			typeGrants:  DecodeGrants(frame, new(GrantsFrame)),
 			typeCall:    second(DecodeCall(frame)),
 			typeReply:   second(DecodeReply(frame)),
 			typeHello:   second(decodeHello(frame)),
@@ -239,6 +243,12 @@ func TestOtherTypes(t *testing.T) {
 				t.Errorf("type %d read as %d: %v, want ErrFrame", kind, want, err)
 			}
 		}
+		if IsLeases(frame) != (kind == int(typeLeases)) || IsGrants(frame) != (kind == int(typeGrants)) {
+			t.Errorf("type %d: leases %t, grants %t", kind, IsLeases(frame), IsGrants(frame))
+		}
+	}
+	if IsLeases(nil) || IsGrants(nil) {
+		t.Error("an empty frame is taken for leases or grants")
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // The fuzz targets hold of every frame whatever its bytes: it is refused with ErrFrame, or read as something that
@@ -21,7 +23,9 @@ func FuzzDecodeChecks(f *testing.F) {
 			{Ref: 1, Limits: []bucket.Limit{{Count: 1, Per: 1, Burst: 1}, {}}},
 			{Ref: 300, Limits: make([]bucket.Limit, 16)},
 		},
-		Checks: []Check{{Limits: 1, Look: true}, {Hop: 1, Cost: bucket.MaxTokens}},
+		Checks: []Check{{Limits: 1, Look: true}, {Hop: 1, Cost: bucket.MaxTokens}, {
+			Leases: true, Demand: lease.Demand{Tokens: maxDemand, Checks: 0.001},
+		}},
 	}))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var got, again ChecksFrame
@@ -42,18 +46,31 @@ func FuzzDecodeChecks(f *testing.F) {
 			if c.Cost < 0 || c.Cost > bucket.MaxTokens || c.Limits >= MaxLimitsRefs || c.Within < 0 || c.Hop > 1 {
 				t.Errorf("%+v is out of range", c)
 			}
+			inRange(t, c.Demand)
 		}
-		for _, l := range got.Limits {
-			if len(l.Limits) < 1 || len(l.Limits) > maxStates || l.Ref >= MaxLimitsRefs {
-				t.Errorf("%+v is out of range", l)
-			}
-			for _, l := range l.Limits {
-				if err := l.Validate(); err != nil {
-					t.Error(err)
-				}
-			}
-		}
+		limitsInRange(t, got.Limits)
 	})
+}
+
+func limitsInRange(t *testing.T, bodies []LimitsBody) {
+	t.Helper()
+	for _, l := range bodies {
+		if len(l.Limits) < 1 || len(l.Limits) > maxStates || l.Ref >= MaxLimitsRefs {
+			t.Errorf("%+v is out of range", l)
+		}
+		for _, l := range l.Limits {
+			if err := l.Validate(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func inRange(t *testing.T, d lease.Demand) {
+	t.Helper()
+	if min(d.Tokens, d.Checks) < 0 || max(d.Tokens, d.Checks) > maxDemand {
+		t.Errorf("a demand of %+v is out of range", d)
+	}
 }
 
 func FuzzDecodeAnswers(f *testing.F) {
@@ -62,6 +79,7 @@ func FuzzDecodeAnswers(f *testing.F) {
 	f.Add(AppendAnswers(nil, hundredAnswers()))
 	f.Add(AppendAnswers(nil, &AnswersFrame{Answers: []Answer{
 		{Number: 1, Status: NotOwner, By: "n2x"}, {Status: Full}, {Status: Unreachable}, {Which: 15},
+		{Offer: true}, {Deny: lease.Deny{For: time.Hour, Cost: bucket.MaxTokens}},
 	}}))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var got, again AnswersFrame
@@ -83,8 +101,16 @@ func FuzzDecodeAnswers(f *testing.F) {
 			if a.Status >= statuses || a.Which >= maxStates || lowest < 0 {
 				t.Errorf("%+v is out of range", a)
 			}
+			denyInRange(t, a.Deny)
 		}
 	})
+}
+
+func denyInRange(t *testing.T, d lease.Deny) {
+	t.Helper()
+	if d.For < 0 || d.For > time.Hour || d.Cost < 0 || d.Cost > bucket.MaxTokens || d.For == 0 && d.Cost != 0 {
+		t.Errorf("a deny lease of %+v is out of range", d)
+	}
 }
 
 func FuzzDecodeCallReply(f *testing.F) {

@@ -31,26 +31,42 @@ func anyLimit() *rapid.Generator[bucket.Limit] {
 	})
 }
 
-func anyChecksFrame() *rapid.Generator[ChecksFrame] {
-	refs := rapid.Map(numbers(MaxLimitsRefs-1), func(n int64) uint32 { return uint32(n) })
-	body := rapid.Custom(func(t *rapid.T) LimitsBody {
-		return LimitsBody{Ref: refs.Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits")}
+func anyRef() *rapid.Generator[uint32] {
+	return rapid.Map(numbers(MaxLimitsRefs-1), func(n int64) uint32 { return uint32(n) })
+}
+
+func anyLimits() *rapid.Generator[[]LimitsBody] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) LimitsBody {
+		return LimitsBody{
+			Ref: anyRef().Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
+		}
+	}), 0, 4)
+}
+
+func anyID() *rapid.Generator[bucket.ID] {
+	return rapid.Custom(func(t *rapid.T) bucket.ID {
+		return bucket.ID{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
 	})
+}
+
+func anyChecksFrame() *rapid.Generator[ChecksFrame] {
 	check := rapid.Custom(func(t *rapid.T) Check {
 		return Check{
 			Number: rapid.Uint64().Draw(t, "number"),
-			ID:     bucket.ID{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")},
-			Limits: refs.Draw(t, "limits"),
+			ID:     anyID().Draw(t, "id"),
+			Limits: anyRef().Draw(t, "limits"),
 			Cost:   numbers(bucket.MaxTokens).Draw(t, "cost"),
 			Within: time.Duration(numbers(int64(maxWithin)).Draw(t, "within")) * time.Microsecond,
 			Look:   rapid.Bool().Draw(t, "look"),
 			Hop:    uint8(rapid.IntRange(0, 1).Draw(t, "hop")),
+			Leases: rapid.Bool().Draw(t, "leases"),
+			Demand: anyDemand().Draw(t, "demand"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) ChecksFrame {
 		return ChecksFrame{
 			Epoch:  rapid.Uint64().Draw(t, "epoch"),
-			Limits: rapid.SliceOfN(body, 0, 4).Draw(t, "bodies"),
+			Limits: anyLimits().Draw(t, "bodies"),
 			Checks: rapid.SliceOfN(check, 0, 12).Draw(t, "checks"),
 		}
 	})
@@ -71,6 +87,8 @@ func anyAnswersFrame() *rapid.Generator[AnswersFrame] {
 				RetryAfter: time.Duration(numbers(math.MaxInt64).Draw(t, "retry after")),
 				ResetAfter: time.Duration(numbers(math.MaxInt64).Draw(t, "reset after")),
 			}
+			a.Offer = rapid.Bool().Draw(t, "offer")
+			a.Deny = anyDeny().Draw(t, "deny")
 		}
 		return a
 	})
@@ -98,10 +116,13 @@ func anyHello() *rapid.Generator[Hello] {
 
 // sameChecks says whether two frames carry the same; nil and empty slices are alike.
 func sameChecks(a, b *ChecksFrame) bool {
-	return a.Epoch == b.Epoch && slices.Equal(a.Checks, b.Checks) &&
-		slices.EqualFunc(a.Limits, b.Limits, func(a, b LimitsBody) bool {
-			return a.Ref == b.Ref && slices.Equal(a.Limits, b.Limits)
-		})
+	return a.Epoch == b.Epoch && slices.Equal(a.Checks, b.Checks) && sameLimits(a.Limits, b.Limits)
+}
+
+func sameLimits(a, b []LimitsBody) bool {
+	return slices.EqualFunc(a, b, func(a, b LimitsBody) bool {
+		return a.Ref == b.Ref && slices.Equal(a.Limits, b.Limits)
+	})
 }
 
 func sameAnswers(a, b *AnswersFrame) bool {

@@ -38,11 +38,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 	var gotChecks ChecksFrame
 	var gotAnswers AnswersFrame
-	for _, c := range []struct {
-		name, golden string
-		got          []byte
-		decodes      func(b []byte) bool
-	}{
+	checkGolden(t, []goldenFrame{
 		{
 			name: "hello",
 			golden: `01 44524f5353454c 01 01 01 000102030405060708090a0b0c0d0e0f
@@ -119,15 +115,27 @@ func TestGoldenBytes(t *testing.T) {
 				return err == nil && p.Number == 9 && !p.Failed && !p.More && len(p.Body) == 0
 			},
 		},
-	} {
-		golden, err := hex.DecodeString(strings.Join(strings.Fields(c.golden), ""))
+	})
+}
+
+// goldenFrame is a frame as this build encodes it, and in golden its bytes in hexadecimal, spaced by field.
+type goldenFrame struct {
+	name, golden string
+	got          []byte
+	decodes      func(b []byte) bool
+}
+
+func checkGolden(t *testing.T, frames []goldenFrame) {
+	t.Helper()
+	for _, c := range frames {
+		want, err := hex.DecodeString(strings.Join(strings.Fields(c.golden), ""))
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		if !bytes.Equal(c.got, golden) {
-			t.Errorf("%s: encoded as\n%x, other builds expect\n%x", c.name, c.got, golden)
+		if !bytes.Equal(c.got, want) {
+			t.Errorf("%s: encoded as\n%x, other builds expect\n%x", c.name, c.got, want)
 		}
-		if !c.decodes(golden) {
+		if !c.decodes(want) {
 			t.Errorf("%s: what other builds send is read as something else", c.name)
 		}
 	}

@@ -132,6 +132,45 @@ func TestHandshakeAccepts(t *testing.T) {
 	}
 }
 
+// A roll-out has both versions at once: they talk, in the older one.
+func TestHandshakeAcrossVersions(t *testing.T) {
+	type versions struct{ lowest, highest uint8 }
+	for _, c := range []struct {
+		dialer, dialed versions
+		want           uint8 // 0 for a refusal
+	}{
+		{versions{1, 1}, versions{1, 2}, 1},
+		{versions{1, 2}, versions{1, 1}, 1},
+		{versions{1, 2}, versions{1, 2}, 2},
+		{versions{1, 2}, versions{2, 3}, 2},
+		{versions{2, 3}, versions{1, 2}, 2},
+		{versions{1, 1}, versions{2, 3}, 0},
+		{versions{2, 3}, versions{1, 1}, 0},
+	} {
+		a, b := pair()
+		dialer, dialed := hello("n1x"), hello("n2x")
+		dialer.MinVersion, dialer.MaxVersion = c.dialer.lowest, c.dialer.highest
+		dialed.MinVersion, dialed.MaxVersion = c.dialed.lowest, c.dialed.highest
+		opened, accepted := side(Open, a, dialer, "secret"), side(Accept, b, dialed, "secret")
+		o, k := <-opened, <-accepted
+		if c.want == 0 {
+			if !errors.Is(o.err, ErrRefused) || !errors.Is(k.err, ErrRefused) {
+				t.Errorf("%v meets %v: %v; %v, want ErrRefused at both", c.dialer, c.dialed, o.err, k.err)
+			}
+			continue
+		}
+		if o.err != nil || k.err != nil {
+			t.Errorf("%v meets %v: %v; %v", c.dialer, c.dialed, o.err, k.err)
+		}
+		if d, e := Version(dialer, o.other), Version(dialed, k.other); d != c.want || e != c.want {
+			t.Errorf("%v meets %v: they speak %d and %d, want %d", c.dialer, c.dialed, d, e, c.want)
+		}
+	}
+	if MaxVersion < LeaseVersion {
+		t.Errorf("this build speaks up to version %d and so never lends", MaxVersion)
+	}
+}
+
 // Those who do not: both sides are told, and told both values.
 func TestHandshakeRefuses(t *testing.T) {
 	for _, c := range []struct {
@@ -141,8 +180,8 @@ func TestHandshakeRefuses(t *testing.T) {
 	}{
 		{"label", func(h *Hello) { h.Label = "prod" }, []string{`"test"`, `"prod"`}},
 		{"fingerprint", func(h *Hello) { h.Fingerprint = "fp-2" }, []string{"fp-1", "fp-2"}},
-		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 7, 9 }, []string{"1 to 1", "7 to 9"}},
-		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 0, 0 }, []string{"1 to 1", "0 to 0"}},
+		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 7, 9 }, []string{"1 to 2", "7 to 9"}},
+		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 0, 0 }, []string{"1 to 2", "0 to 0"}},
 		{"name", func(h *Hello) { h.ID, h.Boot = "n1x", 4711 }, []string{"1234", "4711"}},
 	} {
 		for _, swapped := range []bool{false, true} {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
 )
 
 // ErrFrame is wrapped when a frame cannot be decoded: it was cut, or its sender does not speak this protocol. The
@@ -23,6 +25,8 @@ const (
 	typeAnswers frameType = 5
 	typeCall    frameType = 6
 	typeReply   frameType = 7
+	typeLeases  frameType = 8
+	typeGrants  frameType = 9
 )
 
 // reader takes a frame apart. The first failure sticks, and zero values follow it, so that a decoder checks once.
@@ -79,14 +83,19 @@ func (r *reader) uvarint() uint64 {
 }
 
 // int63 reads a number that is never negative in memory.
-func (r *reader) int63() int64 {
+func (r *reader) int63() int64 { return r.upTo(math.MaxInt64) }
+
+// upTo reads a number of at most highest.
+func (r *reader) upTo(highest int64) int64 {
 	v := r.uvarint()
-	if v > math.MaxInt64 {
-		r.fail("a number is out of range")
+	if v > uint64(highest) {
+		r.fail(fmt.Sprintf("%d where at most %d is in range", v, highest))
 		return 0
 	}
 	return int64(v)
 }
+
+func (r *reader) id() bucket.ID { return bucket.ID{Hi: r.uint64(), Lo: r.uint64()} }
 
 func (r *reader) duration() time.Duration { return time.Duration(r.int63()) }
 
@@ -111,6 +120,10 @@ func (r *reader) end() error {
 		r.fail(fmt.Sprintf("%d bytes too many", len(r.b)))
 	}
 	return r.err
+}
+
+func appendID(b []byte, id bucket.ID) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, id.Hi), id.Lo)
 }
 
 func appendBytes[T ~string | ~[]byte](b []byte, v T) []byte {

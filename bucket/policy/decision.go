@@ -48,10 +48,12 @@ const (
 	Exempt                     // a rule that exempts the request from limits
 	NoPolicy                   // no policy matched
 	Shadow                     // a limit in shadow mode, which never denies
+	Sample                     // the verdict on this key a moment ago, for a policy that decides one check in so many
 )
 
 var decidedBy = [...]string{
 	"unknown", "owner", "lease", "deny_lease", "redis", "local", "timeout", "exempt", "no_policy", "shadow",
+	"sample",
 }
 
 // String returns the name used in JSON, metrics and logs.

@@ -20,17 +20,17 @@ var (
 		later: []string{"attributes", "units", "exempt"},
 	}
 	policyGrammar = grammar{
-		known: []string{"key", "limits"},
+		known: []string{"key", "limits", "consistency", "sample"},
 		later: []string{
-			"algorithm", "consistency", "cost", "durable", "on_missing", "on_owner_loss", "on_unreachable",
-			"overrides", "sample", "shadow", "tiers", "unlimited", "when", "with",
+			"algorithm", "cost", "durable", "on_missing", "on_owner_loss", "on_unreachable", "overrides", "shadow",
+			"tiers", "unlimited", "when", "with",
 		},
 	}
 	limitGrammar = grammar{
-		known: []string{"name", "rate", "burst"},
+		known: []string{"name", "rate", "burst", "consistency", "sample"},
 		later: []string{
-			"algorithm", "consistency", "durable", "max_queue", "max_wait", "on_owner_loss", "on_unreachable",
-			"overage", "quota", "sample", "shadow", "unit", "when", "zone",
+			"algorithm", "durable", "max_queue", "max_wait", "on_owner_loss", "on_unreachable", "overage", "quota",
+			"shadow", "unit", "when", "zone",
 		},
 	}
 )

@@ -21,8 +21,15 @@ const MaxTextBytes = 1 << 20
 //
 // The text is one document: "version: 1", and "policies", which maps the name of each policy to its "key", a list of
 // attribute names or [], and its "limits", a list of at least one limit with a "rate" as ParseRate reads it, and a
-// "burst" and a "name" if need be. The burst is the rate's count if it is left out. Reading is strict: an unknown or
-// repeated field, an anchor, alias, tag or merge key is an error, as is a field of a later version.
+// "burst" and a "name" if need be. The burst is the rate's count if it is left out.
+//
+// A policy, for all of its limits that do not say otherwise, or a limit may have a "consistency", leased (the default)
+// or direct, and a "sample", the share of checks that is decided: 100% (the default), 50%, 10%, 2.5% and so on down to
+// 0.1%, of which a whole number make 100% within one in a hundred. It must be the same for all limits of a policy. See
+// Consistency and Policy.Sample.
+//
+// Reading is strict: an unknown or repeated field, an anchor, alias, tag or merge key is an error, as is a field of a
+// later version.
 //
 // The error is a *ParseError that holds all that is wrong, with line and column. Of text that is not YAML it holds the
 // first place only, for the rest cannot be read.

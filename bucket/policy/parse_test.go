@@ -141,8 +141,10 @@ func TestParseRefuses(t *testing.T) {
 			`3:3: policy "é": name: "é" has "\xc3" at byte 1, want printable ASCII without spaces, quotes and backslashes`},
 		{"C67 quote in a name", "version: 1\npolicies:\n  'a\"b': {key: [], limits: [{rate: 1/s}]}\n",
 			`3:3: policy "a\"b": name: "a\"b" has "\"" at byte 2, want printable ASCII without spaces, quotes and backslashes`},
-		{"null policy", "version: 1\npolicies:\n  a:\n", `3:5: policy "a": nothing here: want fields: key, limits`},
-		{"policy is a list", "version: 1\npolicies:\n  a: [1]\n", `3:6: policy "a": a list here: want fields: key, limits`},
+		{"null policy", "version: 1\npolicies:\n  a:\n",
+			`3:5: policy "a": nothing here: want fields: key, limits, consistency, sample`},
+		{"policy is a list", "version: 1\npolicies:\n  a: [1]\n",
+			`3:6: policy "a": a list here: want fields: key, limits, consistency, sample`},
 		{"C127 no limits", one("key: [user]"),
 			`3:8: policy "api": field "limits" is missing: want a list of limits, such as [{rate: 10/min}]`},
 		{"empty limits", limits(""), `3:30: policy "api": limits: none, want at least one, such as {rate: 10/min}`},
@@ -321,7 +323,8 @@ func TestParseIsBounded(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		good, "", "---\n", "version: 1\npolicies: {a: {key: user}}",
+		good, behaviours, "", "---\n", "version: 1\npolicies: {a: {sample: 30%, consistency: strict, limits: [{sample: 0}]}}",
+		"version: 1\npolicies: {a: {key: user}}",
 		"a: &a [*a]", "<<: 1", "? [a]\n: b", "!!binary x",
 	} {
 		f.Add([]byte(s))

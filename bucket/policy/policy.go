@@ -35,6 +35,12 @@ type Policy struct {
 	// Limits must all admit, and none is charged if one denies: 1 to MaxLimits, no two of the same name or of the same
 	// rate and burst.
 	Limits []Limit
+	// Sample is how many checks of one key at one node share one decision, 2 to MaxSample, or 0 or 1 if each has its
+	// own. One check in so many is decided, and charged for those that followed the one before it; the others follow
+	// the last verdict, which is at most 100 ms old, and their decisions say so (DecidedBy Sample). What they admit is
+	// outside the promise: a busy key costs less, and its limits hold on average only. It must be no more than the
+	// smallest burst, or what a decided check takes would never fit, and no limit may be Direct.
+	Sample int
 }
 
 // Limit is one limit of a policy.
@@ -43,6 +49,9 @@ type Limit struct {
 	// the first unnamed limit, and that name with "-2", "-3" and so on to those after it.
 	Name string
 	bucket.Limit
+	// Consistency says who may decide the checks of this limit. The zero value is Leased. One that is Direct makes the
+	// whole policy so, for the limits of a policy are decided together.
+	Consistency Consistency
 }
 
 // Validate returns nil if the policy can be used, else an error that says all that is wrong with it at once and wraps
@@ -57,7 +66,8 @@ func (p *Policy) Validate() error {
 
 // named returns a deep copy of p in which every limit has a name.
 func (p *Policy) named() *Policy {
-	c := &Policy{Name: p.Name, Key: slices.Clone(p.Key), Limits: slices.Clone(p.Limits)}
+	c := *p
+	c.Key, c.Limits = slices.Clone(p.Key), slices.Clone(p.Limits)
 	unnamed := 0
 	for i := range c.Limits {
 		if c.Limits[i].Name != "" {
@@ -69,7 +79,7 @@ func (p *Policy) named() *Policy {
 			c.Limits[i].Name += "-" + strconv.Itoa(unnamed)
 		}
 	}
-	return c
+	return &c
 }
 
 // defect is one thing that is wrong with a policy, and where: a field, and the place in it, or -1 for the whole field.
@@ -113,12 +123,18 @@ func (p *Policy) defects() []defect {
 		if err := l.Validate(); err != nil {
 			add("limits", i, "limit %d: %v", i+1, err)
 		}
+		if l.Consistency > Direct {
+			add("limits", i, "limit %d: consistency %d, want Leased or Direct", i+1, l.Consistency)
+		}
 	}
 	named := p.named()
 	for i := range named.Limits {
 		if text := named.repeats(i); text != "" {
 			add("limits", i, "%s", text)
 		}
+	}
+	for _, text := range p.wrongSample() {
+		add("sample", -1, "%s", text)
 	}
 	return ds
 }

@@ -54,10 +54,11 @@ func (r *reader) policy(name, n *yaml.Node) {
 	if v := r.required(m, where, "key", wantKey); v != nil {
 		r.key(v, where, p, places)
 	}
+	said := r.behaviour(m, where, behaviour{})
 	const wantLimits = "a list of limits, such as [{rate: 10/min}]"
 	if v := r.required(m, where, "limits", wantLimits); v != nil {
 		if r.is(v, yaml.SequenceNode, where+"limits: ", wantLimits) {
-			r.limits(v, where, p, places)
+			r.limits(v, where, p, places, said)
 		}
 	}
 	for _, d := range p.defects() {
@@ -94,25 +95,28 @@ func (r *reader) key(n *yaml.Node, where string, p *Policy, places map[place]*ya
 	}
 }
 
-func (r *reader) limits(n *yaml.Node, where string, p *Policy, places map[place]*yaml.Node) {
+// limits reads the limits of p. said is what the policy says for those that do not.
+func (r *reader) limits(n *yaml.Node, where string, p *Policy, places map[place]*yaml.Node, said behaviour) {
 	places[place{"limits", -1}] = n
+	var of []behaviour
 	for i, node := range n.Content {
-		l, ok := r.limit(node, fmt.Sprintf("%slimit %d: ", where, i+1))
+		l, b, ok := r.limit(node, fmt.Sprintf("%slimit %d: ", where, i+1), said)
 		if ok {
 			places[place{"limits", i}] = node
 		} else {
 			l.Limit = bucket.Limit{Count: int64(-1 - i)} // holds the place, and is the same as no other
 		}
-		p.Limits = append(p.Limits, l)
+		p.Limits, of = append(p.Limits, l), append(of, b)
 	}
+	r.oneSample(where, p, places, said, of)
 }
 
-// limit reads one limit; false says that it could not be read.
-func (r *reader) limit(n *yaml.Node, where string) (l Limit, ok bool) {
+// limit reads one limit, and how its checks are decided; false says that it could not be read.
+func (r *reader) limit(n *yaml.Node, where string, said behaviour) (l Limit, b behaviour, ok bool) {
 	before := len(r.err.Problems)
 	m := r.mapping(n, where, limitGrammar)
 	if m == nil {
-		return l, false
+		return l, behaviour{sample: unread}, false
 	}
 	if v := m.values["name"]; v != nil && r.isName(v, where+"name: ") {
 		if l.Name = v.Value; l.Name == "" {
@@ -132,7 +136,9 @@ func (r *reader) limit(n *yaml.Node, where string) (l Limit, ok bool) {
 			r.number(v, where+"burst: ", err)
 		}
 	}
-	return l, len(r.err.Problems) == before
+	b = r.behaviour(m, where, said)
+	l.Consistency = b.consistency
+	return l, b, len(r.err.Problems) == before
 }
 
 // number notes the error of a rate or count at the very character.

@@ -20,7 +20,7 @@ func ExampleTable_Take() {
 		return
 	}
 	defer group.Release()
-	t, err := table.New(1021, 64<<20, limits)
+	t, err := table.New(1021, 64<<20, limits, table.Lending{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,8 +9,7 @@ func (g *Group) fill(w []uint64, now bucket.Instant) {
 	}
 }
 
-// take asks all states of a slot and takes from all, or from none. It answers for the limit that denied, of several the
-// one with the longest wait; else for the one with the fewest tokens left.
+// take asks all states of a slot and takes from all, or from none.
 func (g *Group) take(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	if len(g.limits) == 1 {
 		s := load(w, 0)
@@ -18,49 +17,27 @@ func (g *Group) take(w []uint64, now bucket.Instant, cost int64) (d bucket.Decis
 		store(w, 0, s)
 		return d, 0
 	}
-	for i, l := range g.limits { // whatever the answer, the time has been seen
-		s := load(w, i)
-		s.Refill(l, now)
+	var room [MaxStates]bucket.State
+	states := g.load(w, &room)
+	d, which = bucket.TakeAll(g.limits, states, now, cost)
+	for i, s := range states {
 		store(w, i, s)
-	}
-	if d, which = g.look(w, now, cost); !d.Allowed {
-		return d, which
-	}
-	for i, l := range g.limits {
-		s := load(w, i)
-		next := s.Take(l, now, cost)
-		store(w, i, s)
-		if i == 0 || next.Remaining < d.Remaining {
-			d, which = next, i
-		}
 	}
 	return d, which
 }
 
 // look asks all states of a slot and changes none.
 func (g *Group) look(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
-	for i, l := range g.limits {
-		next := load(w, i).Look(l, now, cost)
-		if i == 0 || speaksFor(next, d) {
-			d, which = next, i
-		}
-	}
-	return d, which
+	var room [MaxStates]bucket.State
+	return bucket.LookAll(g.limits, g.load(w, &room), now, cost)
 }
 
-// speaksFor says whether d rather than a is the group's answer. A denial beats an admission; of denials the one that
-// lasts longer, so that waiting for it is waiting for all; of admissions the one nearest to denying.
-func speaksFor(d, a bucket.Decision) bool {
-	switch {
-	case d.Allowed != a.Allowed:
-		return a.Allowed
-	case d.Allowed:
-		return d.Remaining < a.Remaining
-	case d.Never() != a.Never():
-		return d.Never()
-	default:
-		return d.RetryAfter > a.RetryAfter
+func (g *Group) load(w []uint64, room *[MaxStates]bucket.State) []bucket.State {
+	states := room[:len(g.limits)]
+	for i := range states {
+		states[i] = load(w, i)
 	}
+	return states
 }
 
 // carry takes the levels of a slot over from old limits to as many new ones.

@@ -32,7 +32,7 @@ func (t *Table) room(p *partition, states int, now bucket.Instant) (*slab, bool)
 		return s, true
 	}
 	if s.tries++; s.tries > s.slots/sweepShare || now-s.swept >= sweepAgain {
-		t.sweep(s, now)
+		t.sweep(p, s, now)
 	}
 	return s, (s.used+1)*16 <= s.slots*15
 }
@@ -56,12 +56,16 @@ func (t *Table) resize(s *slab, slots int) bool {
 }
 
 // sweep removes every group that is full at now.
-func (t *Table) sweep(s *slab, now bucket.Instant) (removed int) {
+func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 	s.tries, s.swept = 0, now
 	for i := 0; i < s.slots; {
 		w := s.at(i)
 		if w[2] != 0 {
-			if g := t.limits.at(unpack(w[2])); g.full(w, now) {
+			g := t.limits.at(unpack(w[2]))
+			if isHot(w[2]) {
+				t.cool(p, w, g, now)
+			}
+			if !isHot(w[2]) && g.full(w, now) {
 				s.remove(i) // another slot may have moved here: look again
 				g.Release()
 				removed++
@@ -80,7 +84,7 @@ func (t *Table) Sweep(part int, now bucket.Instant) (removed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.each(func(s *slab) {
-		removed += t.sweep(s, now)
+		removed += t.sweep(p, s, now)
 		if s.slots > minSlots && s.used*4 < s.slots {
 			t.resize(s, max(minSlots, s.used*2))
 		}

@@ -13,6 +13,9 @@ const (
 	wordBytes  = 8
 )
 
+// limitsMask is the lower half of a meta word.
+const limitsMask = 1<<32 - 1
+
 // slab is an open-addressed array of slots of one size: linear probing, home position by the id's low half scaled to
 // the capacity, holes closed by shifting back. It has no pointers in it and no lock.
 //
@@ -27,7 +30,8 @@ type slab struct {
 	swept  bucket.Instant // when that was
 }
 
-// meta is 0 in an empty slot, else the index of the group's limits plus one. Its upper half is kept free.
+// meta is 0 in an empty slot. Its lower half is the index of the group's limits plus one; what the upper half is for
+// stands in hot.go.
 func pack(limits uint32) uint64   { return uint64(limits) + 1 }
 func unpack(meta uint64) uint32   { return uint32(meta - 1) }
 func (s *slab) at(i int) []uint64 { return s.words[i*s.stride : (i+1)*s.stride : (i+1)*s.stride] }

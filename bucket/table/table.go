@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // ErrFull is returned for a key that has no slot yet when the memory bound is reached and no full group could make
@@ -26,25 +27,31 @@ type Table struct {
 	max     int64
 	bytes   atomic.Int64 // of all arrays
 	refused atomic.Uint64
+
+	lending         Lending
+	heated          atomic.Uint64 // groups that became hot, ever
+	hot             atomic.Int64  // groups that are
+	burned, recalls atomic.Int64  // of lenders that are gone
 }
 
-// partition is padded to a cache line, so that two cores at work on neighbours do not slow each other.
+// partition fills a cache line, so that two cores at work on neighbours do not slow each other.
 type partition struct {
-	mu   sync.Mutex
-	one  *slab   // groups of one limit, nearly all
-	more []*slab // groups of 2 to MaxStates, by size-2
-	_    [24]byte
+	mu      sync.Mutex
+	one     *slab           // groups of one limit, nearly all
+	more    []*slab         // groups of 2 to MaxStates, by size-2
+	lenders []*lease.Lender // of hot groups, by the place that their slots name; nil where free
 }
 
 // New returns an empty table of that many partitions, whose arrays take maxBytes at most, at least
 // MinBytesPerPartition for each partition. While one partition grows, its old array stands beside the new one for a
-// moment and is not counted. Groups of limits are interned in limits, which several tables may share.
-func New(partitions int, maxBytes int64, limits *Limits) (*Table, error) {
+// moment and is not counted. Groups of limits are interned in limits, which several tables may share. The zero
+// Lending serves a table that never lends.
+func New(partitions int, maxBytes int64, limits *Limits, lending Lending) (*Table, error) {
 	if least := int64(partitions) * MinBytesPerPartition; partitions < 1 || maxBytes < least {
 		return nil, fmt.Errorf("table of %d partitions in %d bytes: want at least 1 partition and %d bytes",
 			partitions, maxBytes, least)
 	}
-	return &Table{limits: limits, parts: make([]partition, partitions), max: maxBytes}, nil
+	return &Table{limits: limits, parts: make([]partition, partitions), max: maxBytes, lending: lending}, nil
 }
 
 // Take asks every limit of group g for cost (0 to bucket.MaxTokens) at now, and takes it from all or from none. A key
@@ -56,22 +63,34 @@ func New(partitions int, maxBytes int64, limits *Limits) (*Table, error) {
 func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
-	s := p.slab(len(g.limits))
-	var w []uint64
-	if s != nil {
-		w = s.find(id)
-	}
-	if w == nil {
+	w := t.find(p, id, g, now)
+	switch {
+	case w == nil:
 		d, which, err = t.first(p, id, g, now, cost)
-		p.mu.Unlock()
-		return d, which, err
+	case isHot(w[2]):
+		h := p.open(w, g)
+		a := h.lender.Local(h.group(), now, cost)
+		h.close(w)
+		d, which = a.Decision, a.Which
+		t.tellHolders(id, h.lender, a)
+	default:
+		d, which = g.take(w, now, cost)
 	}
-	if w[2] != pack(g.index) {
-		t.adopt(w, g, now)
-	}
-	d, which = g.take(w, now, cost)
 	p.mu.Unlock()
-	return d, which, nil
+	return d, which, err
+}
+
+// find returns the slot of a group under the limits of g, or nil.
+func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) []uint64 {
+	s := p.slab(len(g.limits))
+	if s == nil {
+		return nil
+	}
+	w := s.find(id)
+	if w != nil && uint32(w[2]) != uint32(pack(g.index)) {
+		t.adopt(p, w, g, now)
+	}
+	return w
 }
 
 // Look answers what Take would, and takes nothing: no slot is made, and none is changed.
@@ -85,8 +104,13 @@ func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 		found = s.find(id)
 	}
 	if found != nil {
+		if isHot(found[2]) {
+			h := p.open(found, t.limits.at(unpack(found[2])))
+			h.lender.Refill(h.group(), now)
+			h.close(found)
+		}
 		copy(w, found)
-		if w[2] != pack(g.index) {
+		if w[2]&limitsMask != pack(g.index) {
 			old := t.limits.at(unpack(w[2]))
 			carry(w, old, g, now)
 		}
@@ -118,12 +142,31 @@ func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, 
 	return d, which, nil
 }
 
-// adopt turns a slot over to other limits of the same number.
-func (t *Table) adopt(w []uint64, g *Group, now bucket.Instant) {
-	old := t.limits.at(unpack(w[2]))
-	carry(w, old, g, now)
+// fullSlot makes a slot for a group that has none; nil if there is no room.
+func (t *Table) fullSlot(p *partition, id bucket.ID, g *Group, now bucket.Instant) []uint64 {
+	s, ok := t.room(p, len(g.limits), now)
+	if !ok {
+		t.refused.Add(1)
+		return nil
+	}
 	g.Pin()
-	w[2] = pack(g.index)
+	w := s.insert(id, pack(g.index))
+	g.fill(w, now)
+	return w
+}
+
+// adopt turns a slot over to other limits of the same number.
+func (t *Table) adopt(p *partition, w []uint64, g *Group, now bucket.Instant) {
+	old := t.limits.at(unpack(w[2]))
+	if isHot(w[2]) {
+		h := p.open(w, old)
+		h.lender.Adopt(h.group(), g.limits, now)
+		h.close(w)
+	} else {
+		carry(w, old, g, now)
+	}
+	g.Pin()
+	w[2] = w[2]&^limitsMask | pack(g.index)
 	old.Release()
 }
 
@@ -142,15 +185,38 @@ type Stats struct {
 	Groups  int    // in all partitions
 	Bytes   int64  // of all arrays
 	Refused uint64 // takes that got ErrFull
+
+	Leases LeaseStats
+}
+
+// LeaseStats is what a table has lent.
+type LeaseStats struct {
+	// Hot groups have been asked for often by other nodes; Out tokens of theirs are out, of the Lendable ones.
+	Hot           int
+	Out, Lendable int64
+	// Burned tokens were lent, and neither reported as spent nor given back in time; Recalls asked all holders of a group to
+	// give back. Both since the table was made.
+	Burned, Recalls int64
 }
 
 // Stats counts. It locks each partition in turn, for a moment.
 func (t *Table) Stats() Stats {
 	st := Stats{Bytes: t.bytes.Load(), Refused: t.refused.Load()}
+	l := &st.Leases
+	l.Burned, l.Recalls = t.burned.Load(), t.recalls.Load()
 	for i := range t.parts {
 		p := &t.parts[i]
 		p.mu.Lock()
 		p.each(func(s *slab) { st.Groups += s.used })
+		for _, lender := range p.lenders {
+			if lender != nil {
+				l.Hot++
+				l.Out += lender.Out()
+				l.Lendable += lender.Lendable()
+				l.Burned += lender.Burned()
+				l.Recalls += lender.Recalls()
+			}
+		}
 		p.mu.Unlock()
 	}
 	return st

@@ -2,6 +2,7 @@ package table
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,7 @@ import (
 func newTable(t testing.TB, partitions int, maxBytes int64) (*Table, *Limits) {
 	t.Helper()
 	limits := NewLimits(1 << 10)
-	tb, err := New(partitions, maxBytes, limits)
+	tb, err := New(partitions, maxBytes, limits, Lending{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestNeverFittingCostMakesNoSlot(t *testing.T) {
 }
 
 func TestBoundTooSmall(t *testing.T) {
-	if _, err := New(10, 9*MinBytesPerPartition, NewLimits(1)); err == nil {
+	if _, err := New(10, 9*MinBytesPerPartition, NewLimits(1), Lending{}); err == nil {
 		t.Fatal("a bound below the least is taken")
 	}
 }
@@ -336,4 +337,21 @@ func TestTakeDoesNotAllocate(t *testing.T) {
 			t.Errorf("%d limits: %v allocations a check", len(g.limits), n)
 		}
 	}
+}
+
+// speaksFor says whether d rather than a is the answer of a group.
+func speaksFor(d, a bucket.Decision) bool {
+	if d.Allowed && a.Allowed {
+		return d.Remaining < a.Remaining
+	}
+	rank := func(d bucket.Decision) time.Duration { // how long the limit stands in the way
+		switch {
+		case d.Allowed:
+			return -1
+		case d.Never():
+			return math.MaxInt64
+		}
+		return min(d.RetryAfter, math.MaxInt64-1)
+	}
+	return rank(d) > rank(a)
 }

@@ -17,11 +17,12 @@ const module = "github.com/drossel-dev/drossel"
 // they may import anything but test.
 var mayImport = map[string][]string{
 	"bucket":                  {},
+	"bucket/lease":            {"bucket"},
 	"bucket/policy":           {"bucket"},
 	"bucket/table":            {"bucket"},
 	"ring":                    {},
 	"ring/gossip":             {"ring"},
-	"transport":               {"bucket", "ring"},
+	"transport":               {"bucket", "bucket/lease", "ring"},
 	"transport/peer":          {"transport"},
 	"transport/mem":           {"transport"},
 	"transport/api":           {"bucket", "bucket/policy", "transport/api/drosselv1"},

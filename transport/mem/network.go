@@ -47,9 +47,12 @@ type Node struct {
 	serving sync.WaitGroup
 }
 
-// Node returns the place at addr, from which nodes that say hello with own can be dialed.
+// Node returns the place at addr, from which nodes that say hello with own can be dialed. If own names no frame versions
+// they are those of this build.
 func (n *Network) Node(addr string, own transport.Hello, secret []byte) *Node {
-	own.MinVersion, own.MaxVersion = transport.MinVersion, transport.MaxVersion
+	if own.MaxVersion == 0 {
+		own.MinVersion, own.MaxVersion = transport.MinVersion, transport.MaxVersion
+	}
 	return &Node{net: n, addr: addr, own: own, secret: secret, peers: make(map[*peer]struct{})}
 }
 

@@ -54,21 +54,24 @@ const (
 	DecidedBy_DECIDED_BY_NO_POLICY DecidedBy = 8
 	// A limit in shadow mode, which never denies.
 	DecidedBy_DECIDED_BY_SHADOW DecidedBy = 9
+	// The verdict on this key a moment ago, for a policy that decides one check in so many.
+	DecidedBy_DECIDED_BY_SAMPLE DecidedBy = 10
 )
 
 // Enum value maps for DecidedBy.
 var (
 	DecidedBy_name = map[int32]string{
-		0: "DECIDED_BY_UNKNOWN",
-		1: "DECIDED_BY_OWNER",
-		2: "DECIDED_BY_LEASE",
-		3: "DECIDED_BY_DENY_LEASE",
-		4: "DECIDED_BY_REDIS",
-		5: "DECIDED_BY_LOCAL",
-		6: "DECIDED_BY_TIMEOUT",
-		7: "DECIDED_BY_EXEMPT",
-		8: "DECIDED_BY_NO_POLICY",
-		9: "DECIDED_BY_SHADOW",
+		0:  "DECIDED_BY_UNKNOWN",
+		1:  "DECIDED_BY_OWNER",
+		2:  "DECIDED_BY_LEASE",
+		3:  "DECIDED_BY_DENY_LEASE",
+		4:  "DECIDED_BY_REDIS",
+		5:  "DECIDED_BY_LOCAL",
+		6:  "DECIDED_BY_TIMEOUT",
+		7:  "DECIDED_BY_EXEMPT",
+		8:  "DECIDED_BY_NO_POLICY",
+		9:  "DECIDED_BY_SHADOW",
+		10: "DECIDED_BY_SAMPLE",
 	}
 	DecidedBy_value = map[string]int32{
 		"DECIDED_BY_UNKNOWN":    0,
@@ -81,6 +84,7 @@ var (
 		"DECIDED_BY_EXEMPT":     7,
 		"DECIDED_BY_NO_POLICY":  8,
 		"DECIDED_BY_SHADOW":     9,
+		"DECIDED_BY_SAMPLE":     10,
 	}
 )
 
@@ -699,7 +703,7 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x06result\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*\xf6\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage*\x8d\x02\n" +
 	"\tDecidedBy\x12\x16\n" +
 	"\x12DECIDED_BY_UNKNOWN\x10\x00\x12\x14\n" +
 	"\x10DECIDED_BY_OWNER\x10\x01\x12\x14\n" +
@@ -710,7 +714,9 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x12DECIDED_BY_TIMEOUT\x10\x06\x12\x15\n" +
 	"\x11DECIDED_BY_EXEMPT\x10\a\x12\x18\n" +
 	"\x14DECIDED_BY_NO_POLICY\x10\b\x12\x15\n" +
-	"\x11DECIDED_BY_SHADOW\x10\t2\x93\x01\n" +
+	"\x11DECIDED_BY_SHADOW\x10\t\x12\x15\n" +
+	"\x11DECIDED_BY_SAMPLE\x10\n" +
+	"2\x93\x01\n" +
 	"\vRateLimiter\x127\n" +
 	"\x05Check\x12\x18.drossel.v1.CheckRequest\x1a\x14.drossel.v1.Decision\x12K\n" +
 	"\n" +

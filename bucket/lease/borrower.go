@@ -1,0 +1,150 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// Borrower is a holder's end of one group: the purse, what the owner said last, and when to ask it again. The zero
+// Borrower has nothing and forwards every check.
+type Borrower struct {
+	Purse
+	Terms  Terms // of the group
+	demand meter
+
+	denied  bucket.Instant // a deny lease holds before
+	deny    int64          // and for this cost and higher ones
+	next    bucket.Instant // the share of this pace period is spent: costs as a lease has are denied before
+	quiet   bucket.Instant // the owner had nothing to say: it is not asked for a lease before
+	probe   bucket.Instant // when a check was sent after a deny lease, to see; 0 if none is under way
+	size    int64          // of the last grant
+	renewed bucket.Instant // when the request was sent that the owner answered last
+	used    bucket.Instant // when the purse was last used
+	checked bucket.Instant // when the last check came
+	had     bool           // whether there was a lease lately
+	level   bucket.State   // of the limit that speaks, as the owner told it last
+	which   uint8
+}
+
+// Verdict is what a borrower makes of a check.
+type Verdict uint8
+
+const (
+	Forward Verdict = iota // the owner has to be asked
+	Spent                  // admitted, from the purse
+	Denied                 // by the owner's word
+)
+
+// Check decides a check at now if it can be decided here. roundTrip is how long an answer of the owner takes.
+func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration) Verdict {
+	b.demand.add(now, cost)
+	b.checked = now
+	if b.Spend(now, cost) {
+		b.used = now
+		return Spent
+	}
+	if b.denies(now, cost, roundTrip) {
+		return Denied
+	}
+	if since := now - b.denied; b.denied != 0 && since >= 0 && since < bucket.Instant(DenyMax) {
+		b.probe = now
+	}
+	return Forward
+}
+
+// denies says whether the owner's word denies a cost that the purse can't pay.
+func (b *Borrower) denies(now bucket.Instant, cost int64, roundTrip time.Duration) bool {
+	switch {
+	case now < b.denied:
+		return cost >= b.deny || now < b.next && cost <= max(1, b.size)
+	case now < b.next && cost <= max(1, b.size):
+		return true
+	case b.probe != 0: // one check goes to see whether the bucket is still empty, and the others wait for its answer
+		return cost >= b.deny && now-b.probe < bucket.Instant(2*roundTrip)
+	}
+	return false
+}
+
+// Told takes in the owner's answer to a forwarded check of this cost.
+func (b *Borrower) Told(now bucket.Instant, limits []bucket.Limit, cost int64, d bucket.Decision, which int, deny Deny) {
+	b.probe = 0
+	if d.Allowed && cost >= b.deny {
+		b.denied = min(b.denied, now)
+	}
+	b.shut(now, deny)
+	b.see(limits, Level{uint8(which), d.Remaining, d.ResetAfter}, now)
+}
+
+// shut takes in a deny lease, unless one for a lower cost holds longer.
+func (b *Borrower) shut(now bucket.Instant, deny Deny) {
+	if deny.For <= 0 {
+		return
+	}
+	until := now + bucket.Instant(min(deny.For, DenyMax))
+	if now < b.denied && b.deny <= deny.Cost && until <= b.denied {
+		return
+	}
+	b.denied, b.deny = until, deny.Cost
+}
+
+func (b *Borrower) see(limits []bucket.Limit, v Level, now bucket.Instant) {
+	if int(v.Which) < len(limits) {
+		b.level, b.which = v.of(limits[v.Which], now), v.Which
+	}
+}
+
+// Answer takes in the answer to a request; false if it was not waited for. give says that everything has to be returned:
+// the caller closes the lease.
+func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, roundTrip time.Duration) (give, ok bool) {
+	sent, _ := b.Waiting()
+	if !b.Accept(now, a) {
+		return false, false
+	}
+	b.see(limits, a.Level, now)
+	if a.Tokens > 0 {
+		b.size, b.used, b.had = a.Tokens, now, true
+	}
+	b.renewed = sent
+	if a.Next > 0 && (a.Tokens > 0 || b.Left(now) > 0) {
+		b.next = max(b.next, now) + bucket.Instant(a.Next) // asked ahead of time, the period follows the last one
+		b.next = min(b.next, now+bucket.Instant(2*b.Terms.Pace))
+	}
+	if a.Tokens == 0 && a.Next == 0 && a.Deny.For == 0 {
+		b.quiet = now + bucket.Instant(max(b.Terms.Pace/4, 4*roundTrip))
+	}
+	b.shut(now, a.Deny)
+	if a.Recall {
+		b.next = 0
+	}
+	return a.Recall, true
+}
+
+// Recalled takes in that the owner wants everything back: the caller closes the lease.
+func (b *Borrower) Recalled() { b.next = 0 }
+
+// Demand returns what the borrower is asked for, at now.
+func (b *Borrower) Demand(now bucket.Instant) Demand { return b.demand.at(now) }
+
+// Decision gives the numbers of a decision made here: those of the limit that spoke last at the owner, as of then and
+// with what has arrived since, and the tokens left here on top.
+func (b *Borrower) Decision(limits []bucket.Limit, now bucket.Instant, cost int64, v Verdict) (d bucket.Decision, which int) {
+	which = int(b.which)
+	limit := limits[which]
+	s := b.level
+	s.Refill(limit, now)
+	if s.Tokens = min(s.Tokens+b.Left(now), limit.Burst); s.Tokens == limit.Burst {
+		s.Frac = 0
+	}
+	if v == Spent {
+		d = s.Look(limit, now, 0)
+		d.Allowed = true
+		return d, which
+	}
+	d = s.Look(limit, now, cost)
+	if d.Allowed { // there would be enough, but it is not this node's turn
+		d.Allowed = false
+		d.RetryAfter = max(1, time.Duration(max(b.denied, b.next)-now))
+	}
+	return d, which
+}

@@ -1,0 +1,10 @@
+// Package lease lends the tokens of hot groups to the nodes that ask for them, so that they decide by themselves.
+//
+// Both ends are step machines: time and messages go in, messages come out. The owner of a group has a [Lender], over a
+// [Ledger] that counts every token it has out against the capacity of the bucket; so whatever is lost, repeated, late or
+// crashes, no more is admitted than one bucket would. A holder has a [Borrower] for each group, over a [Purse] that holds
+// the tokens lent and what was spent of them. DESIGN.md says what must hold and why.
+//
+// What it does not do: send, wait, look at a clock, lock, or keep the buckets themselves. The zero value of every
+// machine is ready for use; none is safe for concurrent use.
+package lease

@@ -1,0 +1,241 @@
+package lease
+
+import (
+	"math"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// Group is what is lent from: all limits on one key and their states, by index. A token is lent from every state at
+// once.
+type Group struct {
+	Limits []bucket.Limit
+	States []bucket.State
+}
+
+// Ledger is the owner's account of what it has out of one group. The states of the group and the ledger change together:
+// whoever uses a ledger passes the same states each time, and lets nobody else refill them while anything is out.
+//
+// What is out counts against the capacity of the bucket, so that at all times b + O <= C for every state. That, and that a
+// token is in one place only, is why leases cannot over-admit; DESIGN.md has the proof.
+type Ledger struct {
+	// Last is the id of the newest lease. Set it once to where ids begin, so that no ledger of the group ever used a later
+	// one.
+	Last ID
+
+	out     int64 // O: what is left in all entries, and all holds
+	burned  int64
+	entries []entry
+	holds   []hold
+	settled []settlement
+	soonest bucket.Instant // nothing burns before; means nothing while there is nothing to
+}
+
+// entry is what one holder has.
+type entry struct {
+	holder string
+	lease  ID
+	number Number // of the last request that was answered
+	answer Answer // to it
+	left   int64  // granted, and not reported as spent: at least what the holder has
+	spent  int64  // as last reported
+	under  []int64
+	burns  bucket.Instant // when left is given up for lost
+}
+
+// Out returns how many tokens are out: an over-estimate of what holders can still spend.
+func (l *Ledger) Out() int64 { return l.out }
+
+// Burned returns how many tokens were lost since the ledger began: lent, and neither reported as spent nor given back in
+// time.
+func (l *Ledger) Burned() int64 { return l.burned }
+
+// Idle says that nothing is out and nothing has to be remembered at now.
+func (l *Ledger) Idle(now bucket.Instant) bool {
+	return len(l.entries) == 0 && len(l.holds) == 0 && !l.settling(now)
+}
+
+// Held returns what a holder may have, at the most.
+func (l *Ledger) Held(holder string) int64 {
+	if i := l.find(holder); i >= 0 {
+		return l.entries[i].left
+	}
+	return 0
+}
+
+// Refill brings every state up to now, but only to what is not out. It never lowers one.
+//
+// What burns on the way is taken off at the instant it burns: a bucket looked at late would else have filled up where
+// what was lent, and may have been spent at the last moment, still stood in the way.
+func (l *Ledger) Refill(g Group, now bucket.Instant) {
+	for len(l.entries)+len(l.holds) > 0 && l.soonest <= now {
+		if l.soonest = l.nextBurn(); l.soonest <= now {
+			l.fill(g, l.soonest)
+			l.burn(l.soonest)
+		}
+	}
+	l.fill(g, now)
+}
+
+func (l *Ledger) fill(g Group, now bucket.Instant) {
+	for i := range g.States {
+		limit := g.Limits[i]
+		limit.Burst -= l.out
+		g.States[i].Refill(limit, now)
+	}
+}
+
+func (l *Ledger) nextBurn() bucket.Instant {
+	at := bucket.Instant(math.MaxInt64)
+	for i := range l.entries {
+		at = min(at, l.entries[i].burns)
+	}
+	for i := range l.holds {
+		at = min(at, l.holds[i].ends)
+	}
+	return at
+}
+
+// burnsAt notes that something burns at an instant.
+func (l *Ledger) burnsAt(at bucket.Instant) {
+	if len(l.entries)+len(l.holds) == 1 {
+		l.soonest = at
+	}
+	l.soonest = min(l.soonest, at)
+}
+
+// burn gives up what was due by now: its holder may have spent it, so it never comes back.
+func (l *Ledger) burn(now bucket.Instant) {
+	for i := len(l.entries) - 1; i >= 0; i-- {
+		if l.entries[i].burns <= now {
+			l.close(i)
+		}
+	}
+	for i := len(l.holds) - 1; i >= 0; i-- {
+		if l.holds[i].ends <= now {
+			l.burned += l.holds[i].cost
+			l.drop(i)
+		}
+	}
+}
+
+// close ends a lease; what is left of it is burned.
+func (l *Ledger) close(i int) {
+	l.out -= l.entries[i].left
+	l.burned += l.entries[i].left
+	last := len(l.entries) - 1
+	l.entries[i] = l.entries[last]
+	l.entries[last] = entry{}
+	l.entries = l.entries[:last]
+}
+
+func (l *Ledger) find(holder string) int {
+	for i := range l.entries {
+		if l.entries[i].holder == holder {
+			return i
+		}
+	}
+	return -1
+}
+
+// Request takes what a holder says, and answers it; false means that there is no answer, for it has been overtaken or
+// closes its lease. size says how many tokens to lend once all that is known has been applied; as many are lent as every
+// state has, at most. The lease lives for ttl. In the answer only Number, Lease, Tokens and TTL are filled in.
+//
+// It may come late, twice, or after ones that were sent later: the same request gets the same answer, an older one none.
+func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, ttl time.Duration, size func() int64) (*Answer, bool) {
+	l.Refill(g, now)
+	i := l.find(holder)
+	if r.Close {
+		if i >= 0 && l.entries[i].lease == r.Lease {
+			l.giveBack(g, i, r)
+		}
+		return nil, false
+	}
+	if i >= 0 {
+		e := &l.entries[i]
+		switch {
+		case r.Number == e.number:
+			return &e.answer, true
+		case r.Number.before(e.number):
+			return nil, false
+		case r.Lease == e.lease:
+			l.report(g, e, r)
+		default: // it has lost this lease, or its answer never came: what is left burns
+			l.close(i)
+			i = -1
+		}
+	}
+	tokens := l.grantable(g, size())
+	if i < 0 {
+		if tokens == 0 {
+			return &Answer{Number: r.Number}, true
+		}
+		l.Last.Number++
+		i = len(l.entries)
+		l.entries = append(l.entries, entry{holder: holder, lease: l.Last})
+	}
+	for j := range g.States {
+		g.States[j].Tokens -= tokens
+	}
+	e := &l.entries[i]
+	e.left += tokens
+	l.out += tokens
+	e.burns = max(e.burns, now+burnAfter(ttl))
+	l.burnsAt(e.burns)
+	e.number = r.Number
+	e.answer = Answer{Number: r.Number, Lease: e.lease, Tokens: tokens, TTL: ttl}
+	return &e.answer, true
+}
+
+// grantable is what all states can pay of a wish.
+func (l *Ledger) grantable(g Group, tokens int64) int64 {
+	for i := range g.States {
+		tokens = min(tokens, g.States[i].Tokens)
+	}
+	return max(tokens, 0)
+}
+
+// burnAfter is how long an owner waits for a lease that lives for ttl: the holder counts from when it sent the request,
+// so it ends first even if its clock is slow by more than clocks are.
+func burnAfter(ttl time.Duration) bucket.Instant { return bucket.Instant(ttl + ttl/burnSlack) }
+
+// burnSlack is the part of its life that a lease is waited for in addition: 3.1 %, where two clocks of a hundredth each
+// may differ by 2.1 %.
+const burnSlack = 32
+
+// report takes in what was spent. Reports are cumulative, so a repeated or late one says nothing new.
+func (l *Ledger) report(g Group, e *entry, r Request) {
+	spent := r.Spent - e.spent
+	if spent <= 0 {
+		return
+	}
+	spent = min(spent, e.left) // more can't be: never believe it
+	e.left -= spent
+	l.out -= spent
+	e.spent = r.Spent
+	for j := range min(len(r.Under), len(g.States)) {
+		if e.under == nil {
+			e.under = make([]int64, len(g.States))
+		}
+		if under := r.Under[j] - e.under[j]; under > 0 {
+			g.States[j].Tokens += min(under, spent)
+			e.under[j] = r.Under[j]
+		}
+	}
+}
+
+// giveBack closes a lease whose holder has sent the rest. b + O does not rise: no more comes back than was counted.
+func (l *Ledger) giveBack(g Group, i int, r Request) {
+	e := &l.entries[i]
+	l.report(g, e, r)
+	if back := r.Left; back > 0 && back <= e.left {
+		e.left -= back
+		l.out -= back
+		for j := range g.States {
+			g.States[j].Tokens += back
+		}
+	}
+	l.close(i)
+}

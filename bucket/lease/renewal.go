@@ -1,0 +1,77 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// When a borrower speaks to its owner.
+
+// Due says what a borrower has to tell the owner.
+type Due uint8
+
+const (
+	Nothing Due = iota
+	Renewal     // ask for tokens, or for longer life
+	Return      // give everything back
+	Resend      // the answer is overdue: the request may have been lost
+)
+
+// Due says what is to be done at now. forwarding says that a check is being sent to the owner, and the borrower may want
+// a lease, its first perhaps.
+func (b *Borrower) Due(now bucket.Instant, roundTrip time.Duration, forwarding bool) Due {
+	if sent, waiting := b.Waiting(); waiting {
+		if now-sent >= bucket.Instant(max(4*roundTrip, resendAfter)) {
+			return Resend
+		}
+		return Nothing
+	}
+	demand := b.demand.at(now)
+	if b.alive(now) {
+		switch {
+		case now-b.used > bucket.Instant(Idle) || b.left == 0 && !b.Terms.worth(demand):
+			if b.held == 0 {
+				return Return
+			}
+		case now-b.renewed > bucket.Instant(TTL/2): // or it would die with tokens in it
+			return Renewal
+		}
+	}
+	if !b.Terms.worth(demand) || now < b.quiet {
+		return Nothing
+	}
+	ahead := bucket.Instant(roundTrip + roundTrip/2 + time.Millisecond)
+	if now < b.next-ahead || now < b.denied-ahead {
+		return Nothing
+	}
+	if forwarding {
+		return Renewal
+	}
+	if !b.had || now-b.used > bucket.Instant(Idle) {
+		return Nothing
+	}
+	if float64(b.Left(now)) <= max(1, lowWater*tokensIn(demand.Tokens, roundTrip)) {
+		return Renewal
+	}
+	return Nothing
+}
+
+// resendAfter is how long an answer is waited for at least before the request is sent again.
+const resendAfter = 20 * time.Millisecond
+
+// Renew returns the request that is due, under a number that the caller chose.
+func (b *Borrower) Renew(now bucket.Instant, number Number) Request {
+	if !b.alive(now) {
+		b.used = now // somebody wants to use what comes
+	}
+	r := b.Ask(now, number)
+	r.Demand = b.demand.at(now)
+	return r
+}
+
+// Rested says that there is nothing to remember at now: no lease, no word of the owner that still holds, no check lately.
+func (b *Borrower) Rested(now bucket.Instant) bool {
+	_, waiting := b.Waiting()
+	return !waiting && !b.alive(now) && now >= b.denied && now >= b.next && now-b.checked > bucket.Instant(Idle)
+}

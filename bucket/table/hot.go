@@ -1,0 +1,234 @@
+package table
+
+import (
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
+)
+
+// The upper half of a slot's meta word says how often other nodes ask for the group. While that is seldom it is a count and
+// the window of time it is of; from lease.HotChecks a second on the group is hot, and it is the place of its lender:
+//
+//	63  62 ... 48  47 ... 32        63  62 ... 32
+//	 0   window     count            1   index of the lender
+const (
+	hotFlag     = 1 << 63
+	windowShift = 48
+	windowMask  = 1<<15 - 1
+	countShift  = 32
+	countMask   = 1<<16 - 1
+	placeMask   = 1<<31 - 1
+	// windowBits of an instant are within one window, of 0.54 s.
+	windowBits   = 29
+	hotPerWindow = lease.HotChecks * (1 << windowBits) / int64(time.Second)
+	// maxHot bounds the hot groups of a table, some kilobytes each: the others are forwarded as ever.
+	maxHot = 1 << 14
+)
+
+func isHot(meta uint64) bool { return meta&hotFlag != 0 }
+
+// counted adds one to the count of a slot that is not hot, and says whether it should be.
+func counted(meta uint64, now bucket.Instant) (uint64, bool) {
+	window := uint64(now>>windowBits) & windowMask
+	count := meta >> countShift & countMask
+	if meta>>windowShift&windowMask != window {
+		count = 0
+	}
+	count = min(count+1, countMask)
+	return meta&limitsMask | window<<windowShift | count<<countShift, int64(count) >= hotPerWindow
+}
+
+// Lending says how a table lends.
+type Lending struct {
+	// Epoch goes into the ids of leases: higher than that of any earlier table of the same owner.
+	Epoch uint64
+	// Recall is called when the holders of a group have to be asked to give everything back. It must not block, nor call
+	// the table: a partition is locked.
+	Recall func(id bucket.ID, holders []string)
+}
+
+// Asker is another node that has forwarded a check.
+type Asker struct {
+	Name string // not empty
+	// Leases says that it keeps leases and deny leases. If not, it is offered none, and does not make a group hot.
+	Leases bool
+	// Demand is what it reports, or zero.
+	Demand lease.Demand
+}
+
+// TakeFor is Take for another node.
+func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, who Asker) (a lease.Answered, err error) {
+	p := &t.parts[part]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := t.find(p, id, g, now)
+	if w == nil {
+		a.Decision, a.Which, err = t.first(p, id, g, now, cost)
+		a.Deny = denyFor(a.Decision, cost)
+		return a, err
+	}
+	if isHot(w[2]) {
+		h := p.open(w, g)
+		a = h.lender.Check(h.group(), now, who.Name, who.Demand, cost)
+		h.close(w)
+		t.tellHolders(id, h.lender, a)
+		return a, nil
+	}
+	a.Decision, a.Which = g.take(w, now, cost)
+	a.Deny = denyFor(a.Decision, cost)
+	if who.Leases {
+		var hot bool
+		if w[2], hot = counted(w[2], now); hot {
+			t.heat(p, w, g, now)
+		}
+	}
+	return a, nil
+}
+
+func (t *Table) tellHolders(id bucket.ID, l *lease.Lender, a lease.Answered) {
+	if a.Recall && t.lending.Recall != nil {
+		t.lending.Recall(id, l.Holders())
+	}
+}
+
+// denyFor is the deny lease of a group that is not lent from: until the cost fits, for nothing but time brings tokens.
+func denyFor(d bucket.Decision, cost int64) (deny lease.Deny) {
+	switch {
+	case d.Allowed:
+	case d.Never():
+		deny = lease.Deny{For: lease.DenyMax, Cost: cost}
+	case d.RetryAfter >= minDeny:
+		deny = lease.Deny{For: min(d.RetryAfter, lease.DenyMax), Cost: cost}
+	}
+	return deny
+}
+
+// minDeny is the shortest time for which it is worth to remember a denial.
+const minDeny = 2 * time.Millisecond
+
+// Lend takes what a holder says about its lease of a group, and answers it; false means that there is no answer.
+func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who string, r lease.Request) (a lease.Answer, ok bool) {
+	p := &t.parts[part]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := t.find(p, id, g, now)
+	switch {
+	case r.Close && (w == nil || !isHot(w[2])):
+		return a, false
+	case w == nil:
+		if w = t.fullSlot(p, id, g, now); w == nil {
+			return lease.Answer{Number: r.Number}, true
+		}
+	}
+	if !isHot(w[2]) && !t.heat(p, w, g, now) {
+		return lease.Answer{Number: r.Number}, true
+	}
+	h := p.open(w, g)
+	a, ok = h.lender.Renew(h.group(), now, who, r)
+	h.close(w)
+	return a, ok
+}
+
+// heat gives a group a lender, if there is room for one more.
+func (t *Table) heat(p *partition, w []uint64, g *Group, now bucket.Instant) bool {
+	if t.hot.Add(1) > maxHot {
+		t.hot.Add(-1)
+		return false
+	}
+	// Every lender has 2^32 ids of its own, so that none is used twice though a group is hot again and again.
+	from := lease.ID{Epoch: t.lending.Epoch, Number: t.heated.Add(1) << 32}
+	l := lease.NewLender(g.limits, from, now)
+	place := len(p.lenders)
+	for i, other := range p.lenders {
+		if other == nil {
+			place = i
+			break
+		}
+	}
+	if place == len(p.lenders) {
+		p.lenders = append(p.lenders, nil)
+	}
+	p.lenders[place] = l
+	w[2] = w[2]&limitsMask | hotFlag | uint64(place)<<countShift
+	return true
+}
+
+// cool takes the lender of a group away again, if it has nothing out and is not worth having.
+func (t *Table) cool(p *partition, w []uint64, g *Group, now bucket.Instant) {
+	h := p.open(w, g)
+	h.lender.Refill(h.group(), now)
+	h.close(w)
+	if !h.lender.Cold(now) {
+		return
+	}
+	t.burned.Add(h.lender.Burned())
+	t.recalls.Add(h.lender.Recalls())
+	p.lenders[place(w[2])] = nil
+	w[2] &= limitsMask
+	t.hot.Add(-1)
+}
+
+// Lent is one hot group.
+type Lent struct {
+	ID       bucket.ID
+	Limits   []bucket.Limit
+	Out      int64
+	Lendable int64
+	Renewals int64 // since it became hot
+	Holdings []lease.Holding
+}
+
+// Lent returns all hot groups as of now. It locks each partition in turn.
+func (t *Table) Lent(now bucket.Instant) (all []Lent) {
+	for i := range t.parts {
+		p := &t.parts[i]
+		p.mu.Lock()
+		if len(p.lenders) > 0 {
+			p.each(func(s *slab) {
+				for i := range s.slots {
+					w := s.at(i)
+					if w[2] == 0 || !isHot(w[2]) {
+						continue
+					}
+					h := p.open(w, t.limits.at(unpack(w[2])))
+					h.lender.Refill(h.group(), now)
+					h.close(w)
+					all = append(all, Lent{
+						ID: bucket.ID{Hi: w[0], Lo: w[1]}, Limits: h.limits, Out: h.lender.Out(),
+						Lendable: h.lender.Lendable(), Renewals: h.lender.Renewals(), Holdings: h.lender.Holdings(now),
+					})
+				}
+			})
+		}
+		p.mu.Unlock()
+	}
+	return all
+}
+
+func place(meta uint64) int { return int(meta >> countShift & placeMask) }
+
+// hotGroup is a hot group taken out of its slot.
+type hotGroup struct {
+	lender *lease.Lender
+	limits []bucket.Limit
+	states [MaxStates]bucket.State
+}
+
+func (p *partition) open(w []uint64, g *Group) (h hotGroup) {
+	h.lender, h.limits = p.lenders[place(w[2])], g.limits
+	for i := range g.limits {
+		h.states[i] = load(w, i)
+	}
+	return h
+}
+
+func (h *hotGroup) group() lease.Group {
+	return lease.Group{Limits: h.limits, States: h.states[:len(h.limits)]}
+}
+
+func (h *hotGroup) close(w []uint64) {
+	for i := range h.limits {
+		store(w, i, h.states[i])
+	}
+}

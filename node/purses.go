@@ -1,0 +1,192 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
+	"github.com/drossel-dev/drossel/transport"
+)
+
+// purses are what owners have lent this node, and their word that a bucket is empty for a while.
+type purses struct {
+	shards [purseShards]purseShard
+	count  atomic.Int64
+	seq    atomic.Uint64 // of requests for leases
+}
+
+const (
+	purseShards = 256 // by partition
+	// maxPurses bounds the groups that a node keeps a purse or a deny lease for; the others are forwarded.
+	maxPurses = 1 << 16
+)
+
+type purseShard struct {
+	mu   sync.Mutex
+	byID map[bucket.ID]*purse
+	_    [48]byte // a cache line each
+}
+
+// purse is what this node holds of one group that another node owns. Its shard's lock guards it.
+type purse struct {
+	lease.Borrower
+	id     bucket.ID
+	part   int
+	group  *table.Group // pinned
+	link   *link        // to the owner
+	due    lease.Due    // what waits to be told to the owner
+	gone   bool         // it was dropped, and may still stand in the outbox
+	policy string
+	key    string // for people
+}
+
+func (ps *purses) shard(part int) *purseShard { return &ps.shards[part%purseShards] }
+
+// borrowed decides a check with what the owner has lent this node, if it can. If not, the check is ready to be forwarded.
+func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
+	n := h.node
+	if !h.leased || q.look || !l.leases.Load() {
+		return false
+	}
+	q.leases = true
+	if n.purses.count.Load() == 0 {
+		return false
+	}
+	s := n.purses.shard(q.part)
+	s.mu.Lock()
+	p := s.byID[q.id]
+	if p == nil || p.link != l || p.group != h.group {
+		s.mu.Unlock()
+		return false
+	}
+	trip := l.trip.get()
+	v := p.Check(now, q.cost, trip)
+	p.consider(now, trip, v == lease.Forward)
+	if v == lease.Forward {
+		q.demand = p.Demand(now)
+		s.mu.Unlock()
+		return false
+	}
+	a, which := p.Decision(h.group.Limits(), now, q.cost, v)
+	s.mu.Unlock()
+	if v == lease.Spent {
+		h.tell(d, a, which, policy.Lease, n.name)
+		h.count(q.part, true, decidedByLease)
+	} else {
+		h.tell(d, a, which, policy.DenyLease, n.name)
+		h.count(q.part, false, decidedByDenyLease)
+	}
+	return true
+}
+
+// consider has the owner told what is due.
+func (p *purse) consider(now bucket.Instant, trip time.Duration, forwarding bool) {
+	if due := p.Due(now, trip, forwarding); due != lease.Nothing && p.due == lease.Nothing {
+		p.due = due
+		p.link.lend(p)
+	}
+}
+
+// answered takes in what the owner said to a forwarded check about leases. The first such word makes a purse.
+func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transport.Answer) {
+	ps := &h.node.purses
+	word := a.Offer || a.Deny.For > 0
+	if !q.leases || !word && ps.count.Load() == 0 {
+		return
+	}
+	now := h.node.clock.Now()
+	s := ps.shard(q.part)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.byID[q.id]
+	if p != nil && (p.link != l || p.group != h.group) {
+		ps.dropLocked(s, p)
+		p = nil
+	}
+	if p == nil {
+		if !word || ps.count.Load() >= maxPurses {
+			return
+		}
+		p = h.newPurse(l, q, req)
+		if s.byID == nil {
+			s.byID = make(map[bucket.ID]*purse)
+		}
+		s.byID[q.id] = p
+		ps.count.Add(1)
+		h.node.wakeLending()
+	}
+	p.Told(now, h.group.Limits(), q.cost, a.Decision, int(a.Which), a.Deny)
+}
+
+func (h *Handle) newPurse(l *link, q *question, req *policy.Request) *purse {
+	h.group.Pin()
+	p := &purse{id: q.id, part: q.part, group: h.group, link: l, policy: h.name, key: h.policy.KeyText(req)}
+	p.Terms = lease.TermsOf(h.group.Limits())
+	return p
+}
+
+// dropLocked forgets a purse. What is left in it burns at its owner.
+func (ps *purses) dropLocked(s *purseShard, p *purse) {
+	delete(s.byID, p.id)
+	ps.count.Add(-1)
+	p.gone = true
+	p.group.Release()
+}
+
+// granted takes in what an owner says about a lease.
+func (n *Node) granted(l *link, id bucket.ID, a *lease.Answer) {
+	now := n.clock.Now()
+	s := n.purses.shard(n.partitions.Partition(id.Bytes()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.byID[id]
+	if p == nil || p.link != l {
+		return // forgotten, and with it what would come: it burns at its owner
+	}
+	if a.Number == (lease.Number{}) { // nobody asked: the owner wants everything back
+		if a.Recall {
+			p.giveBack()
+		}
+		return
+	}
+	sent, _ := p.Waiting()
+	give, ok := p.Answer(now, p.group.Limits(), a, l.trip.get())
+	if !ok {
+		return
+	}
+	l.trip.observe(time.Duration(now - sent))
+	if give {
+		p.giveBack()
+	}
+}
+
+// giveBack has everything returned to the owner.
+func (p *purse) giveBack() {
+	p.Recalled()
+	if p.due == lease.Nothing {
+		p.link.lend(p)
+	}
+	p.due = lease.Return
+}
+
+// message returns what a purse has to tell its owner now; false if there is nothing any more.
+func (p *purse) message(now bucket.Instant, ps *purses) (r lease.Request, ok bool) {
+	due := p.due
+	p.due = lease.Nothing
+	_, waiting := p.Waiting()
+	switch due {
+	case lease.Return:
+		return p.Close(now)
+	case lease.Resend:
+		return p.Again(), waiting
+	case lease.Renewal:
+		if !waiting {
+			return p.Renew(now, lease.Number{Seq: ps.seq.Add(1)}), true
+		}
+	}
+	return r, false
+}

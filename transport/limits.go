@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// LimitsBody carries the limits of a group across a stream, once: checks and lease requests name it by Ref from then
+// on.
+type LimitsBody struct {
+	// Ref is a small number that the sender chooses; below MaxLimitsRefs. Sending it again replaces the group.
+	Ref    uint32
+	Limits []bucket.Limit // 1 to 16
+}
+
+// MaxLimitsRefs bounds how many groups of limits a stream names at a time.
+const MaxLimitsRefs = 1 << 16
+
+// maxStates is the largest group, as in bucket/table.
+const maxStates = 16
+
+func appendLimits(b []byte, bodies []LimitsBody) []byte {
+	b = binary.AppendUvarint(b, uint64(len(bodies)))
+	for _, l := range bodies {
+		b = binary.AppendUvarint(b, uint64(l.Ref))
+		b = append(b, byte(len(l.Limits)))
+		for _, l := range l.Limits {
+			b = binary.AppendUvarint(b, uint64(l.Count))
+			b = binary.AppendUvarint(b, uint64(l.Per))
+			b = binary.AppendUvarint(b, uint64(l.Burst))
+		}
+	}
+	return b
+}
+
+// limits appends the groups that are due to bodies. Each has limits of its own, for the receiver keeps them.
+func (r *reader) limits(bodies []LimitsBody) []LimitsBody {
+	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+		body := LimitsBody{Ref: r.ref()}
+		k := int(r.byte())
+		if k < 1 || k > maxStates {
+			r.fail(fmt.Sprintf("limits %d of %d", body.Ref, k))
+			break
+		}
+		for range k {
+			l := bucket.Limit{Count: r.int63(), Per: r.duration(), Burst: r.int63()}
+			if err := l.Validate(); err != nil {
+				r.fail(err.Error())
+			}
+			body.Limits = append(body.Limits, l)
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// ref reads the number of a group of limits.
+func (r *reader) ref() uint32 { return uint32(r.upTo(MaxLimitsRefs - 1)) }
