@@ -7,6 +7,7 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/transport/mem"
 )
 
 // BenchmarkCheck is a check by handle of a key that this node owns.
@@ -38,4 +39,51 @@ func BenchmarkCheck(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkLease compares a check of a key that another node has lent tokens of with one of a key that this node owns, in
+// rounds that alternate.
+func BenchmarkLease(b *testing.B) {
+	set, err := policy.NewSet(policy.Policy{Name: "api", Key: []string{"user"}, Limits: []policy.Limit{{
+		Name: "api", Limit: bucket.Limit{Count: 1e9, Per: time.Second, Burst: 1 << 50}}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	nodes := cluster(b, new(mem.Network), 2, func(_ int, c *Config) { c.Policies = set })
+	h, err := nodes[0].Handle("api")
+	if err != nil {
+		b.Fatal(err)
+	}
+	mine, lent := keyOwnedBy(b, nodes[0], "mine"), keyOwnedBy(b, nodes[1], "lent")
+	for by := policy.Owner; by != policy.Lease; { // until it is hot
+		d, err := h.Check(ctx, policy.Request{Key: lent})
+		if err != nil {
+			b.Fatal(err)
+		}
+		by = d.DecidedBy
+	}
+	const round = 10_000
+	var took [2]time.Duration
+	away := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for i, key := range []string{mine, lent} {
+			begun := time.Now()
+			for range round {
+				d, err := h.Check(ctx, policy.Request{Key: key})
+				if err != nil || !d.Allowed {
+					b.Fatal(d, err)
+				}
+				if i == 1 && d.DecidedBy != policy.Lease {
+					away++
+				}
+			}
+			took[i] += time.Since(begun)
+		}
+	}
+	checks := float64(b.N * round)
+	b.ReportMetric(float64(took[0])/checks, "owned-ns/check")
+	b.ReportMetric(float64(took[1])/checks, "leased-ns/check")
+	b.ReportMetric(float64(took[1])/float64(took[0]), "leased/owned")
+	b.ReportMetric(float64(away)/checks, "forwarded/check")
 }

@@ -131,10 +131,16 @@ func (n *Node) serveBulk(_ context.Context, s transport.Stream) error {
 }
 
 func (n *Node) answerCall(c transport.Call) bulkReply {
-	if c.Method != transport.AskStatus {
+	var v any
+	switch c.Method {
+	case transport.AskStatus:
+		v = n.Status()
+	case transport.AskLeases:
+		v = n.ownLeases()
+	default:
 		return bulkReply{err: fmt.Errorf("this node does not know call %d; it may be of an older version", c.Method)}
 	}
-	body, err := json.Marshal(n.Status())
+	body, err := json.Marshal(v)
 	return bulkReply{body, err}
 }
 

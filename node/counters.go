@@ -21,42 +21,37 @@ const (
 	decidedByLease
 	decidedByDenyLease
 	decidedBySample
+	wheres
 )
 
 // counts are the checks of one policy. They are striped by partition: cores that work on different keys seldom meet in
 // one, and those that work on the same key meet at its bucket anyhow.
 type counts struct {
-	stripes [8]struct {
-		allowed, denied, forwarded, byRule, lease, denyLease, sample atomic.Uint64
-		_                                                            [8]byte
-	}
+	stripes [8]stripe
+}
+
+// stripe counts by place and verdict, so that one addition is all that a check costs, and no sum ever falls.
+type stripe struct {
+	decided [wheres]struct{ allowed, denied atomic.Uint64 }
+	_       [128 - 16*wheres]byte // whole cache lines
 }
 
 func (h *Handle) count(part int, allowed bool, w where) {
-	s := &h.counts.stripes[part%len(h.counts.stripes)]
+	c := &h.counts.stripes[part%len(h.counts.stripes)].decided[w]
 	if allowed {
-		s.allowed.Add(1)
+		c.allowed.Add(1)
 	} else {
-		s.denied.Add(1)
-	}
-	switch w {
-	case decidedElsewhere:
-		s.forwarded.Add(1)
-	case decidedByRule:
-		s.byRule.Add(1)
-	case decidedByLease:
-		s.lease.Add(1)
-	case decidedByDenyLease:
-		s.denyLease.Add(1)
-	case decidedBySample:
-		s.sample.Add(1)
+		c.denied.Add(1)
 	}
 }
 
 // sum is the number of checks in the stripe of a partition.
-func (c *counts) sum(part int) uint64 {
+func (c *counts) sum(part int) (n uint64) {
 	s := &c.stripes[part%len(c.stripes)]
-	return s.allowed.Load() + s.denied.Load()
+	for w := range s.decided {
+		n += s.decided[w].allowed.Load() + s.decided[w].denied.Load()
+	}
+	return n
 }
 
 // counters are what a node counts besides.
@@ -145,9 +140,10 @@ type Stats struct {
 type PolicyStats struct {
 	Policy          string
 	Allowed, Denied uint64
-	// Forwarded of them were decided by another node, ByRule by a failure rule, and the rest here: Lease of those with tokens
-	// that the owner lent, DenyLease by its word that there are none for a while, Sample by the verdict on the check before.
-	Forwarded, ByRule, Lease, DenyLease, Sample uint64
+	// Own of them were decided here, by the owner of the key; Lease here as well, with tokens that the owner lent, DenyLease
+	// by its word that there are none for a while, and Sample by the verdict on a check before. Forwarded ones were decided
+	// by another node, and ByRule by a failure rule. Together they are all.
+	Own, Lease, DenyLease, Sample, Forwarded, ByRule uint64
 }
 
 // InlineName stands for the policy in the counts of requests that brought their own limit.
@@ -155,15 +151,18 @@ const InlineName = "(inline)"
 
 func (c *counts) snapshot(name string) PolicyStats {
 	p := PolicyStats{Policy: name}
+	sums := [wheres]*uint64{
+		decidedHere: &p.Own, decidedElsewhere: &p.Forwarded, decidedByRule: &p.ByRule,
+		decidedByLease: &p.Lease, decidedByDenyLease: &p.DenyLease, decidedBySample: &p.Sample,
+	}
 	for i := range c.stripes {
-		s := &c.stripes[i]
-		p.Allowed += s.allowed.Load()
-		p.Denied += s.denied.Load()
-		p.Forwarded += s.forwarded.Load()
-		p.ByRule += s.byRule.Load()
-		p.Lease += s.lease.Load()
-		p.DenyLease += s.denyLease.Load()
-		p.Sample += s.sample.Load()
+		for w := range sums {
+			s := &c.stripes[i].decided[w]
+			allowed, denied := s.allowed.Load(), s.denied.Load()
+			p.Allowed += allowed
+			p.Denied += denied
+			*sums[w] += allowed + denied
+		}
 	}
 	return p
 }

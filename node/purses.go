@@ -49,7 +49,7 @@ func (ps *purses) shard(part int) *purseShard { return &ps.shards[part%purseShar
 // borrowed decides a check with what the owner has lent this node, if it can. If not, the check is ready to be forwarded.
 func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
 	n := h.node
-	if !h.leased || q.look || !l.leases.Load() {
+	if !h.leased || q.look || !l.leases.Load() || stage(n.stage.Load()) != running {
 		return false
 	}
 	q.leases = true

@@ -5,8 +5,13 @@ import "encoding/binary"
 // Method names a call on the bulk stream.
 type Method uint8
 
-// AskStatus asks a node for what it knows of itself and the cluster; the reply is its JSON.
-const AskStatus Method = 1
+// The calls there are. The reply to each is JSON.
+const (
+	// AskStatus asks a node for what it knows of itself and the cluster.
+	AskStatus Method = 1
+	// AskLeases asks a node for what it lends and what it was lent.
+	AskLeases Method = 2
+)
 
 // Call is a request on the bulk stream.
 type Call struct {

@@ -13,11 +13,13 @@ type Borrower struct {
 	Terms  Terms // of the group
 	demand meter
 
-	denied  bucket.Instant // a deny lease holds before
-	deny    int64          // and for this cost and higher ones
-	next    bucket.Instant // the share of this pace period is spent: costs as a lease has are denied before
-	quiet   bucket.Instant // the owner had nothing to say: it is not asked for a lease before
-	probe   bucket.Instant // when a check was sent after a deny lease, to see; 0 if none is under way
+	// Of these instants 0 is none.
+	denied bucket.Instant // a deny lease holds before
+	next   bucket.Instant // the share of this pace period is spent: costs as a lease has are denied before
+	quiet  bucket.Instant // the owner had nothing to say: it is not asked for a lease before
+	probe  bucket.Instant // when a check was sent after a deny lease, to see
+
+	deny    int64          // for this cost and higher ones the deny lease is
 	size    int64          // of the last grant
 	renewed bucket.Instant // when the request was sent that the owner answered last
 	used    bucket.Instant // when the purse was last used
@@ -47,7 +49,7 @@ func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration
 	if b.denies(now, cost, roundTrip) {
 		return Denied
 	}
-	if since := now - b.denied; b.denied != 0 && since >= 0 && since < bucket.Instant(DenyMax) {
+	if b.denied != 0 && !ahead(now, b.denied) && now-b.denied < bucket.Instant(DenyMax) {
 		b.probe = now
 	}
 	return Forward
@@ -56,21 +58,24 @@ func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration
 // denies says whether the owner's word denies a cost that the purse can't pay.
 func (b *Borrower) denies(now bucket.Instant, cost int64, roundTrip time.Duration) bool {
 	switch {
-	case now < b.denied:
-		return cost >= b.deny || now < b.next && cost <= max(1, b.size)
-	case now < b.next && cost <= max(1, b.size):
+	case ahead(now, b.next) && cost <= max(1, b.size):
 		return true
+	case ahead(now, b.denied):
+		return cost >= b.deny
 	case b.probe != 0: // one check goes to see whether the bucket is still empty, and the others wait for its answer
 		return cost >= b.deny && now-b.probe < bucket.Instant(2*roundTrip)
 	}
 	return false
 }
 
+// ahead says whether an instant is still to come.
+func ahead(now, at bucket.Instant) bool { return at != 0 && now < at }
+
 // Told takes in the owner's answer to a forwarded check of this cost.
 func (b *Borrower) Told(now bucket.Instant, limits []bucket.Limit, cost int64, d bucket.Decision, which int, deny Deny) {
-	b.probe = 0
-	if d.Allowed && cost >= b.deny {
-		b.denied = min(b.denied, now)
+	b.checked, b.probe = now, 0
+	if d.Allowed && cost >= b.deny && ahead(now, b.denied) {
+		b.denied = now
 	}
 	b.shut(now, deny)
 	b.see(limits, Level{uint8(which), d.Remaining, d.ResetAfter}, now)
@@ -82,7 +87,7 @@ func (b *Borrower) shut(now bucket.Instant, deny Deny) {
 		return
 	}
 	until := now + bucket.Instant(min(deny.For, DenyMax))
-	if now < b.denied && b.deny <= deny.Cost && until <= b.denied {
+	if ahead(now, b.denied) && b.deny <= deny.Cost && until <= b.denied {
 		return
 	}
 	b.denied, b.deny = until, deny.Cost
@@ -107,7 +112,10 @@ func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, 
 	}
 	b.renewed = sent
 	if a.Next > 0 && (a.Tokens > 0 || b.Left(now) > 0) {
-		b.next = max(b.next, now) + bucket.Instant(a.Next) // asked ahead of time, the period follows the last one
+		if !ahead(now, b.next) {
+			b.next = now
+		}
+		b.next += bucket.Instant(a.Next) // asked ahead of time, the period follows the last one
 		b.next = min(b.next, now+bucket.Instant(2*b.Terms.Pace))
 	}
 	if a.Tokens == 0 && a.Next == 0 && a.Deny.For == 0 {

@@ -27,7 +27,8 @@ type requester struct {
 	heard    bucket.Instant
 	patience time.Duration  // how much longer than usual it may be silent: it was told to wait
 	granted  bucket.Instant // when it last was considered for tokens
-	size     int64          // what it got then
+	size     int64          // what it had after that
+	unpaid   time.Duration  // how much of its time since then it was not paid for
 	factor   float64        // of the usual size: less after much came back unused
 }
 
@@ -152,9 +153,9 @@ func (l *Lender) Renew(g Group, now bucket.Instant, who string, req Request) (a 
 	}
 	l.renewals++
 	if fresh { // else it is an old answer, said again
-		r.granted, r.size = now, answer.Tokens
+		r.granted, r.size = now-bucket.Instant(min(r.unpaid, l.terms.Pace)), req.Left+answer.Tokens
 		if saturated {
-			next = l.terms.Pace
+			next = l.spread(l.terms.Pace)
 		}
 		answer.Next = next
 		answer.Deny = l.denyRenewal(g, now, r, req, answer)
@@ -164,6 +165,14 @@ func (l *Lender) Renew(g Group, now bucket.Instant, who string, req Request) (a 
 	a = *answer
 	a.Level = l.level(g, now)
 	return a, true
+}
+
+// spread varies a pace period by an eighth, so that holders whose renewals have come to arrive together, where the last of
+// them finds nothing left time and again, come apart. Successive ones land far from each other.
+func (l *Lender) spread(pace time.Duration) time.Duration {
+	const golden = 0x9E3779B97F4A7C15 // 2^64 / the golden ratio
+	turn := uint64(l.renewals) * golden >> 32
+	return pace - pace/8 + time.Duration(uint64(pace/4)*turn>>32)
 }
 
 // denyRenewal is the deny lease beside an answer without tokens, if there are none: not if merely no more may be lent, for
@@ -181,48 +190,4 @@ func (l *Lender) denyRenewal(g Group, now bucket.Instant, r *requester, req Requ
 func (l *Lender) level(g Group, now bucket.Instant) Level {
 	d, which := bucket.LookAll(g.Limits, g.States, now, 0)
 	return Level{Which: uint8(which), Remaining: d.Remaining, ResetAfter: d.ResetAfter}
-}
-
-// size says how many tokens a requester gets on top of what it has left, and whether the bucket is so empty that it has to
-// wait for the next.
-func (l *Lender) size(g Group, now bucket.Instant, r *requester, left int64) (tokens int64, saturated bool) {
-	if !l.terms.worth(r.demand) || l.recall.on(now) {
-		return 0, false
-	}
-	r.adapt(now, left)
-	pace, demand := l.terms.Pace, r.demand.Tokens
-	for j, s := range g.States {
-		rate := perSecond(g.Limits[j])
-		reserve := float64(g.Limits[j].Burst) / reservePart
-		saturated = saturated || float64(s.Tokens) < reserve+tokensIn(min(demand, rate), pace)
-	}
-	others := l.active(now, r)
-	want := growth*tokensIn(demand, Target)*r.factor - float64(left)
-	if saturated {
-		want = growth*tokensIn(demand, pace) - float64(left)
-	}
-	for j, s := range g.States {
-		limit := g.Limits[j]
-		may := float64(limit.Burst)/lendPart - float64(l.out)
-		if saturated {
-			since := min(2*pace, time.Duration(now-r.granted))
-			want = min(want, float64(s.Tokens), may, tokensIn(l.share(now, r, perSecond(limit)), since))
-			continue
-		}
-		if others > 0 {
-			may = may/2 + 0.5
-		}
-		want = min(want, (float64(s.Tokens)-float64(limit.Burst)/reservePart)/2, may)
-	}
-	return int64(max(want, 0)), saturated
-}
-
-// adapt makes leases smaller for a holder that comes back with much of one unused, and larger again if one is soon spent.
-func (r *requester) adapt(now bucket.Instant, left int64) {
-	switch {
-	case r.size > 0 && left > r.size/2:
-		r.factor = max(minFactor, r.factor/2)
-	case r.size > 0 && left == 0 && now-r.granted < bucket.Instant(Target/2):
-		r.factor = min(1, r.factor*2)
-	}
 }

@@ -10,7 +10,7 @@ type recall struct {
 	count int64          // since the ledger began
 }
 
-func (r *recall) on(now bucket.Instant) bool { return now < r.until }
+func (r *recall) on(now bucket.Instant) bool { return ahead(now, r.until) }
 
 // watch notes that a recall has had its time: the next has to wait, or a cost that never passes would keep everything
 // from being lent for ever.
@@ -42,7 +42,7 @@ func (l *Lender) wanted(g Group, now bucket.Instant, cost int64) bool {
 		l.recall.cost = max(l.recall.cost, cost)
 		return false
 	}
-	if now < l.recall.again {
+	if ahead(now, l.recall.again) {
 		return false
 	}
 	l.recall = recall{until: now + bucket.Instant(TTL), cost: cost, again: l.recall.again, count: l.recall.count + 1}

@@ -38,11 +38,11 @@ func (b *Borrower) Due(now bucket.Instant, roundTrip time.Duration, forwarding b
 			return Renewal
 		}
 	}
-	if !b.Terms.worth(demand) || now < b.quiet {
+	if !b.Terms.worth(demand) || ahead(now, b.quiet) {
 		return Nothing
 	}
-	ahead := bucket.Instant(roundTrip + roundTrip/2 + time.Millisecond)
-	if now < b.next-ahead || now < b.denied-ahead {
+	then := now + bucket.Instant(roundTrip+roundTrip/2+time.Millisecond) // when an answer is there
+	if ahead(then, b.next) || ahead(then, b.denied) {
 		return Nothing
 	}
 	if forwarding {
@@ -73,5 +73,5 @@ func (b *Borrower) Renew(now bucket.Instant, number Number) Request {
 // Rested says that there is nothing to remember at now: no lease, no word of the owner that still holds, no check lately.
 func (b *Borrower) Rested(now bucket.Instant) bool {
 	_, waiting := b.Waiting()
-	return !waiting && !b.alive(now) && now >= b.denied && now >= b.next && now-b.checked > bucket.Instant(Idle)
+	return !waiting && !b.alive(now) && !ahead(now, b.denied) && !ahead(now, b.next) && now-b.checked > bucket.Instant(Idle)
 }

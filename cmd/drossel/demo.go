@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/cmd/internal/demo"
 )
 
@@ -20,10 +23,12 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See three nodes decide together, one leave, and nothing over-admitted",
-		Long: `Demo starts three real nodes in this process, on free ports of loopback, and has 24
-callers ask them for 200 keys of 50/s burst 100, every third time for the same hot
-one. Half-way one node is stopped politely. Then it holds what was admitted
-against what may be: the exit code is 1 if more was, or if a check got no answer.`,
+		Long: fmt.Sprintf(`Demo starts three real nodes in this process, on free ports of loopback. At each,
+%d callers ask for %d keys of %s, and %d more for a hot one of
+%s, all the time. Half-way one node is stopped politely. Then it holds
+what was admitted against what may be: the exit code is 1 if more was, or if a check
+got no answer.`,
+			demo.CallersPerNode, demo.Keys, limitText(demo.Limit), demo.HotCallersPerNode, limitText(demo.HotLimit)),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := newProgress(os.Stderr)
@@ -55,30 +60,52 @@ against what may be: the exit code is 1 if more was, or if a check got no answer
 
 func printDemo(out io.Writer, r *demo.Report) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(out, "%d nodes, one stopped politely after half of %.1f s; every key has 50/s burst 100\n\n", r.Nodes, r.Seconds)
-	row := func(name string, all, hot any) { fmt.Fprintf(w, "%s\t%v\t%v\t\n", name, all, hot) }
-	row("", "all keys", "hot key")
-	row("checks", r.Checks, r.Hot.Checks)
-	row("admitted", r.Admitted, r.Hot.Admitted)
-	row("bound", r.Bound, r.Hot.Bound+r.Hot.AllowanceMoved+r.Hot.AllowanceRule)
-	row("over-admitted", r.OverAdmitted, r.Hot.Over)
-	row("errors", r.Errors, "")
-	row("degraded", r.Degraded, "")
-	row("decided where asked", fmt.Sprintf("%.1f %%", 100*r.LocalShare), "")
-	row("p50", micros(r.P50), "")
-	row("p99", micros(r.P99), "")
+	fmt.Fprintf(out, "%d nodes, one stopped politely after half of %.1f s; %d keys of %s, and a hot one of %s\n\n",
+		r.Nodes, r.Seconds, demo.Keys, limitText(demo.Limit), limitText(demo.HotLimit))
+	row := func(name string, of func(*demo.Sums) any) {
+		fmt.Fprintf(w, "%s\t%v\t%v\t\n", name, of(&r.Others), of(&r.Hot))
+	}
+	fmt.Fprintf(w, "\t%d keys\thot key\t\n", demo.Keys)
+	row("checks", func(s *demo.Sums) any { return s.Checks })
+	row("admitted", func(s *demo.Sums) any { return s.Admitted })
+	row("bound", func(s *demo.Sums) any { return s.Bound })
+	row("over-admitted", func(s *demo.Sums) any { return s.OverAdmitted })
+	row("degraded", func(s *demo.Sums) any { return s.Decided.Rule })
+	row("decided where asked", func(s *demo.Sums) any { return fmt.Sprintf("%.1f %%", 100*s.LocalShare) })
+	row("by the owner", func(s *demo.Sums) any { return s.Decided.Own })
+	row("by lease", func(s *demo.Sums) any { return s.Decided.Lease })
+	row("by deny lease", func(s *demo.Sums) any { return s.Decided.DenyLease })
+	row("decided one hop away", func(s *demo.Sums) any { return s.Decided.Forwarded })
+	row("p50", func(s *demo.Sums) any { return micros(s.P50) })
+	row("p99", func(s *demo.Sums) any { return micros(s.P99) })
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintf(out, "\nerrors: %d\n", r.Errors)
 	if r.FirstError != "" {
-		fmt.Fprintf(out, "\nan error: %s\n", r.FirstError)
+		fmt.Fprintf(out, "one of them: %s\n", r.FirstError)
 	}
 	_, err := fmt.Fprintf(out, `
-The bound is burst + rate x time for each key, and beside it an allowance for what is not yet
-done: %d for the %d keys whose owner changed (their buckets do not move with them yet: each starts
-full once more, and old and new owner both decide for a moment), and %d that failure rules admitted.
-`, r.AllowanceMoved, r.Moved, r.AllowanceRule)
+Near the end %d of %d tokens of the hot key that may be lent were out: %s.
+%d messages about leases of any key were sent, %.2f for each admitted check, many to a frame.
+
+The bound is burst + rate x time for each key, leases included: what is lent has left the bucket before.
+Beside it there is an allowance for what is not yet done: %d for the %d keys whose owner changed (their
+buckets do not move with them yet: each starts full once more, and old and new owner both decide for
+a moment), and %d that failure rules admitted.
+`, r.HotLeases.Out, r.HotLeases.Lendable, cmp.Or(holders(&r.HotLeases), "to nobody"),
+		r.LeaseMessages, float64(r.LeaseMessages)/float64(max(r.Admitted, 1)),
+		r.AllowanceMoved, r.Moved, r.AllowanceRule)
 	return err
 }
 
-func micros(seconds float64) string { return fmt.Sprintf("%.0f µs", seconds*1e6) }
+func limitText(l bucket.Limit) string {
+	return fmt.Sprintf("%s burst %d", policy.FormatRate(l), l.Burst)
+}
+
+func micros(seconds float64) string {
+	if us := seconds * 1e6; us < 10 {
+		return fmt.Sprintf("%.1f µs", us)
+	}
+	return fmt.Sprintf("%.0f µs", seconds*1e6)
+}

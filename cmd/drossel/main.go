@@ -1,5 +1,5 @@
 // Command drossel limits rates for a fleet without a central store: it runs a node of a cluster (serve), asks one
-// (check, members, ring), replays a web log against a limit (replay), and shows itself (demo).
+// (check, members, ring, leases), replays a web log against a limit (replay), and shows itself (demo).
 package main
 
 import (
@@ -83,7 +83,7 @@ Exit codes: 0 yes, 1 no, denied or invalid, 2 could not tell.`,
 		PersistentPreRunE: applySettings,
 	}
 	cmd.PersistentFlags().String("config", "", "YAML `FILE` with values for flags, by their names")
-	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), replayCommand(), demoCommand(), versionCommand())
+	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), replayCommand(), demoCommand(), versionCommand())
 	return cmd
 }
 

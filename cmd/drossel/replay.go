@@ -30,7 +30,8 @@ func replayCommand() *cobra.Command {
 		Short: "Play a web log against a limit, and see who would have been denied",
 		Long: `Replay reads a web log in the common or combined format (.gz too, - for stdin), puts
 it in order of time, and plays it through the nodes of a cluster in this process
-with the log's own time as the clock. Nothing is sent anywhere.
+with the log's own time as the clock. Nothing is sent anywhere. Every check is decided
+by the owner of its key, whatever the policy says of leases and sampling.
 
   drossel replay access.log.gz --rate 100/h --burst 20
   zcat logs/*.gz | drossel replay - --rate 10/min --key user

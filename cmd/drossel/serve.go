@@ -216,6 +216,7 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 			Members: func() any { return n.Members(context.Background()) },
 			Ring:    func() any { return n.Ring() },
+			Leases:  func() any { return n.Leases(context.Background()) },
 		}), f.node.Logger), l.Addr().String()
 		d.serving = append(d.serving, func() error { return d.http.Serve(l) })
 	}

@@ -27,11 +27,21 @@ var (
 	checks     = desc("checks_total", "Checks made at this node, by policy and verdict.", "policy", "verdict")
 	forwarded  = desc("checks_forwarded_total", "Checks made at this node that another node decided, by policy.", "policy")
 	byRule     = desc("checks_degraded_total", "Checks made at this node that a failure rule decided, by policy.", "policy")
+	decided    = desc("checks_decided_total", "Checks made at this node, by policy and where they were decided.", "policy", "where")
 	faults     = desc("forward_faults_total", "Forwarded checks that a failure rule had to decide, by cause.", "cause")
 	latency    = desc("forward_duration_seconds", "How long forwarded checks took, from queueing to the answer.")
 	served     = desc("checks_served_total", "Checks that came from other nodes.")
 	otherRing  = desc("checks_other_ring_total", "Checks that came from nodes with another ring than this one's.")
 	passed     = desc("checks_passed_total", "Checks from other nodes that were passed on, because rings differed.")
+	hot        = desc("lease_groups_hot", "Owned groups that other nodes ask for often, and that are lent from.")
+	tokensOut  = desc("lease_tokens_out", "Tokens of owned groups that are out on lease.")
+	lendable   = desc("lease_tokens_lendable", "Tokens of the hot groups that may be out at a time.")
+	lent       = desc("lease_lent_ratio", "Tokens out on lease, as a part of those that may be; 0 if none may.")
+	burned     = desc("lease_tokens_burned_total", "Tokens that were lent, and neither reported as spent nor given back in time.")
+	recalls    = desc("lease_recalls_total", "Times that all holders of a group were asked to give everything back.")
+	asked      = desc("lease_requests_sent_total", "Renewals, returns and first requests that were sent to owners.")
+	answered   = desc("lease_requests_received_total", "Renewals, returns and first requests that came from other nodes.")
+	purses     = desc("lease_purses", "Groups of other owners that this node has a lease or a deny lease of.")
 	groups     = desc("groups", "Groups of buckets in memory, by table.", "table")
 	bytes      = desc("table_bytes", "Memory of the arrays of buckets, by table.", "table")
 	refused    = desc("groups_refused_total", "Checks of new keys that found no memory, by table.", "table")
@@ -45,8 +55,9 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, faults, latency, served, otherRing, passed, groups, bytes,
-		refused, limits, members, linksUp, partitions, owned, epoch} {
+	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, faults, latency, served, otherRing, passed, hot,
+		tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, members,
+		linksUp, partitions, owned, epoch} {
 		out <- d
 	}
 }
@@ -65,6 +76,12 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		counter(checks, p.Denied, p.Policy, "denied")
 		counter(forwarded, p.Forwarded, p.Policy)
 		counter(byRule, p.ByRule, p.Policy)
+		counter(decided, p.Own, p.Policy, "own")
+		counter(decided, p.Lease, p.Policy, "lease")
+		counter(decided, p.DenyLease, p.Policy, "deny_lease")
+		counter(decided, p.Sample, p.Policy, "sample")
+		counter(decided, p.Forwarded, p.Policy, "forwarded")
+		counter(decided, p.ByRule, p.Policy, "rule")
 	}
 	counter(faults, s.FaultNotOwner, "not_owner")
 	counter(faults, s.FaultFull, "full")
@@ -78,6 +95,17 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		buckets[bound.Seconds()] = n
 	}
 	out <- prometheus.MustNewConstHistogram(latency, s.ForwardLatency.Count, s.ForwardLatency.Sum.Seconds(), buckets)
+
+	l := s.Table.Leases
+	gauge(hot, float64(l.Hot))
+	gauge(tokensOut, float64(l.Out))
+	gauge(lendable, float64(l.Lendable))
+	gauge(lent, float64(l.Out)/float64(max(l.Lendable, 1)))
+	counter(burned, uint64(l.Burned))
+	counter(recalls, uint64(l.Recalls))
+	counter(asked, s.Renewals)
+	counter(answered, s.Renewed)
+	gauge(purses, float64(s.Purses))
 
 	gauge(groups, float64(s.Table.Groups), "owned")
 	gauge(groups, float64(s.LocalTable.Groups), "local")

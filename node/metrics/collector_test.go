@@ -11,6 +11,7 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/node"
 	"github.com/drossel-dev/drossel/node/metrics"
 )
@@ -51,11 +52,85 @@ drossel_checks_total{policy="(inline)",verdict="allowed"} 0
 drossel_checks_total{policy="(inline)",verdict="denied"} 0
 drossel_checks_total{policy="api",verdict="allowed"} 2
 drossel_checks_total{policy="api",verdict="denied"} 3
+# HELP drossel_checks_decided_total Checks made at this node, by policy and where they were decided.
+# TYPE drossel_checks_decided_total counter
+drossel_checks_decided_total{policy="(inline)",where="deny_lease"} 0
+drossel_checks_decided_total{policy="(inline)",where="forwarded"} 0
+drossel_checks_decided_total{policy="(inline)",where="lease"} 0
+drossel_checks_decided_total{policy="(inline)",where="own"} 0
+drossel_checks_decided_total{policy="(inline)",where="rule"} 0
+drossel_checks_decided_total{policy="(inline)",where="sample"} 0
+drossel_checks_decided_total{policy="api",where="deny_lease"} 0
+drossel_checks_decided_total{policy="api",where="forwarded"} 0
+drossel_checks_decided_total{policy="api",where="lease"} 0
+drossel_checks_decided_total{policy="api",where="own"} 5
+drossel_checks_decided_total{policy="api",where="rule"} 0
+drossel_checks_decided_total{policy="api",where="sample"} 0
 # HELP drossel_groups Groups of buckets in memory, by table.
 # TYPE drossel_groups gauge
 drossel_groups{table="local"} 0
 drossel_groups{table="owned"} 1
-`), "drossel_checks_total", "drossel_groups")
+`), "drossel_checks_total", "drossel_checks_decided_total", "drossel_groups")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// counted is a Source of numbers that are all different.
+type counted struct{}
+
+func (counted) Stats() node.Stats {
+	return node.Stats{
+		Policies: []node.PolicyStats{{
+			Policy: "api", Allowed: 12, Denied: 9, Own: 1, Lease: 2, DenyLease: 3, Sample: 4, Forwarded: 5, ByRule: 6,
+		}},
+		Purses: 7, Renewals: 8, Renewed: 9,
+		Table: table.Stats{Leases: table.LeaseStats{Hot: 10, Out: 20, Lendable: 80, Burned: 30, Recalls: 40}},
+	}
+}
+
+func TestCollectorOfLeases(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics.NewCollector(counted{}))
+	err := testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP drossel_checks_decided_total Checks made at this node, by policy and where they were decided.
+# TYPE drossel_checks_decided_total counter
+drossel_checks_decided_total{policy="api",where="deny_lease"} 3
+drossel_checks_decided_total{policy="api",where="forwarded"} 5
+drossel_checks_decided_total{policy="api",where="lease"} 2
+drossel_checks_decided_total{policy="api",where="own"} 1
+drossel_checks_decided_total{policy="api",where="rule"} 6
+drossel_checks_decided_total{policy="api",where="sample"} 4
+# HELP drossel_lease_groups_hot Owned groups that other nodes ask for often, and that are lent from.
+# TYPE drossel_lease_groups_hot gauge
+drossel_lease_groups_hot 10
+# HELP drossel_lease_lent_ratio Tokens out on lease, as a part of those that may be; 0 if none may.
+# TYPE drossel_lease_lent_ratio gauge
+drossel_lease_lent_ratio 0.25
+# HELP drossel_lease_purses Groups of other owners that this node has a lease or a deny lease of.
+# TYPE drossel_lease_purses gauge
+drossel_lease_purses 7
+# HELP drossel_lease_recalls_total Times that all holders of a group were asked to give everything back.
+# TYPE drossel_lease_recalls_total counter
+drossel_lease_recalls_total 40
+# HELP drossel_lease_requests_received_total Renewals, returns and first requests that came from other nodes.
+# TYPE drossel_lease_requests_received_total counter
+drossel_lease_requests_received_total 9
+# HELP drossel_lease_requests_sent_total Renewals, returns and first requests that were sent to owners.
+# TYPE drossel_lease_requests_sent_total counter
+drossel_lease_requests_sent_total 8
+# HELP drossel_lease_tokens_burned_total Tokens that were lent, and neither reported as spent nor given back in time.
+# TYPE drossel_lease_tokens_burned_total counter
+drossel_lease_tokens_burned_total 30
+# HELP drossel_lease_tokens_lendable Tokens of the hot groups that may be out at a time.
+# TYPE drossel_lease_tokens_lendable gauge
+drossel_lease_tokens_lendable 80
+# HELP drossel_lease_tokens_out Tokens of owned groups that are out on lease.
+# TYPE drossel_lease_tokens_out gauge
+drossel_lease_tokens_out 20
+`), "drossel_checks_decided_total", "drossel_lease_groups_hot", "drossel_lease_lent_ratio", "drossel_lease_purses",
+		"drossel_lease_recalls_total", "drossel_lease_requests_received_total", "drossel_lease_requests_sent_total",
+		"drossel_lease_tokens_burned_total", "drossel_lease_tokens_lendable", "drossel_lease_tokens_out")
 	if err != nil {
 		t.Error(err)
 	}

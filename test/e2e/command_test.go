@@ -14,19 +14,47 @@ import (
 func TestDemo(t *testing.T) {
 	r := run(t, "demo", "--duration", "2s", "--json")
 	r.wants(t, 0)
+	type sums struct {
+		Checks       int64 `json:"checks"`
+		Admitted     int64 `json:"admitted"`
+		Bound        int64 `json:"bound"`
+		OverAdmitted int64 `json:"over_admitted"`
+		Decided      struct {
+			Own       int64 `json:"own"`
+			Lease     int64 `json:"lease"`
+			DenyLease int64 `json:"deny_lease"`
+			Forwarded int64 `json:"forwarded"`
+			Rule      int64 `json:"rule"`
+		} `json:"decided"`
+		LocalShare float64 `json:"local_share"`
+		P99        float64 `json:"p99_seconds"`
+	}
 	var got struct {
-		Checks       int64   `json:"checks"`
-		Admitted     int64   `json:"admitted"`
-		Bound        int64   `json:"bound"`
-		OverAdmitted int64   `json:"over_admitted"`
-		Errors       int64   `json:"errors"`
-		P99          float64 `json:"p99_seconds"`
+		sums
+		Hot       sums  `json:"hot_key"`
+		Others    sums  `json:"other_keys"`
+		Errors    int64 `json:"errors"`
+		Messages  int64 `json:"lease_messages"`
+		HotLeases struct {
+			Out      int64 `json:"out"`
+			Lendable int64 `json:"lendable"`
+		} `json:"hot_key_leases"`
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatalf("%v: %s", err, r.stdout)
 	}
-	if got.Checks == 0 || got.Admitted == 0 || got.Admitted > got.Bound || got.OverAdmitted != 0 || got.Errors != 0 {
+	for _, s := range []sums{got.sums, got.Hot, got.Others} {
+		d := s.Decided
+		if s.Checks == 0 || s.Admitted == 0 || s.Admitted > s.Bound || s.OverAdmitted != 0 ||
+			d.Own+d.Lease+d.DenyLease+d.Forwarded+d.Rule != s.Checks {
+			t.Errorf("%+v", s)
+		}
+	}
+	if got.Errors != 0 || got.Checks != got.Hot.Checks+got.Others.Checks || got.Admitted != got.Hot.Admitted+got.Others.Admitted {
 		t.Errorf("%+v", got)
+	}
+	if got.Hot.Decided.Lease == 0 || got.Messages == 0 || got.HotLeases.Out > got.HotLeases.Lendable {
+		t.Errorf("nothing was decided by leases: %+v", got)
 	}
 	t.Logf("%+v", got)
 	run(t, "demo", "--duration", "20ms").wants(t, 1, "at least 1s")
@@ -98,9 +126,9 @@ func TestReplayLarge(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 1 to 1")
+	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 1 to 2")
 	run(t, "completion", "bash").wants(t, 0, "bash completion", "__start_drossel")
-	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "replay", "demo",
+	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "leases", "replay", "demo",
 		"DROSSEL_TABLE_BYTES", "Exit codes:")
 	run(t, "serve", "--help").wants(t, 0, "--gossip", "--secret-file", "SIGTERM")
 	run(t, "--colour").wants(t, 1, "unknown flag: --colour")

@@ -43,9 +43,10 @@ type cluster struct {
 	oracle  oracle
 	byID    map[bucket.ID]*group // written before there is load
 
-	mu   sync.Mutex
-	slow bool // delays apply
-	cuts map[way]int
+	mu     sync.Mutex
+	slow   bool // delays apply
+	cuts   map[way]int
+	silent map[int]int
 }
 
 // name is the id and the address of a node.
@@ -55,7 +56,9 @@ func name(i int) string { return fmt.Sprintf("n%d", i) }
 // bubble of testing/synctest. Delays apply from then on.
 func newCluster(t testing.TB, s setup) *cluster {
 	t.Helper()
-	c := &cluster{t: t, began: time.Now(), byID: make(map[bucket.ID]*group), cuts: make(map[way]int)}
+	c := &cluster{
+		t: t, began: time.Now(), byID: make(map[bucket.ID]*group), cuts: make(map[way]int), silent: make(map[int]int),
+	}
 	c.tap = &tap{cluster: c, fates: s.fates, peers: make(map[way]transport.Peer), fate: make(map[message]*fate)}
 	c.network = &mem.Network{After: func(d time.Duration, f func()) { time.AfterFunc(d, f) }}
 	if s.delay != nil {

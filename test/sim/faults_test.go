@@ -15,7 +15,7 @@ const (
 	faultKinds
 )
 
-// fault is one of them. A pause looks at from alone.
+// fault is one of them. A pause looks at from alone, and a cut of a node from itself is none.
 type fault struct {
 	kind      faultKind
 	at, lasts time.Duration
@@ -47,22 +47,42 @@ func (c *cluster) inflict(f fault) {
 	}
 }
 
-// pause does to a node what stopping its process does, as far as others can see: it hears and says nothing, and for it
-// no time passes, while a check that read the clock before goes on. Many checks do that here, which is worse. The
-// oracle allows what such checks spend from leases, and no more.
+// wakes is how long checks that read the clock before their process was stopped go on spending after it.
+const wakes = 100 * time.Millisecond
+
+// pause does to a node what stopping its process does, as far as others can see: it hears and says nothing, nobody asks
+// it, and for it no time passes. At the end checks that read the clock before go on, and many of them, which is worse
+// than what happens in truth: they may spend from leases that have ended. The oracle allows what they spend, and no
+// more.
 func (c *cluster) pause(node string, lasts time.Duration) {
 	for _, other := range c.names {
 		c.cut(way{node, other})
 		c.cut(way{other, node})
 	}
-	clock := c.clocks[c.index(node)]
-	clock.stop()
+	i := c.index(node)
+	c.clocks[i].stop()
+	c.silence(i, 1)
 	c.sleep(lasts)
-	clock.resume()
+	c.silence(i, -1)
+	c.sleep(wakes)
+	c.clocks[i].resume()
 	for _, other := range c.names {
 		c.heal(way{node, other})
 		c.heal(way{other, node})
 	}
+}
+
+// silence has a node be asked for nothing, until as often undone.
+func (c *cluster) silence(node, by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent[node] += by
+}
+
+func (c *cluster) isSilent(node int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent[node] > 0
 }
 
 // cut stops a way until as many heals.

@@ -29,12 +29,12 @@ func TestTwoOwnersAreSeen(t *testing.T) {
 			{node: 2, random: draw(1, "there"), peak: 300, pick: always(g)},
 			{node: 3, random: draw(1, "there too"), peak: 300, pick: always(g)},
 		})
-		over, excess := c.oracle.over()
-		if over < 100 || len(excess) == 0 {
-			t.Errorf("two owners, and the oracle saw %d tokens too much: %q", over, excess)
+		v := c.oracle.verdict()
+		if v.over < 100 || len(v.excess) == 0 {
+			t.Fatalf("two owners, and the oracle saw %+v", v)
 		}
-		if len(excess) > 0 && !strings.Contains(excess[0], "p/k") {
-			t.Errorf("the story does not name the key: %q", excess[0])
+		if !strings.Contains(v.excess[0], "p/k") {
+			t.Errorf("the story does not name the key: %q", v.excess[0])
 		}
 	})
 }
@@ -51,18 +51,15 @@ func TestEveryAdmissionIsFedOnce(t *testing.T) {
 			sources = append(sources, source{node: i, random: draw(2, i), peak: 200, pick: always(g)})
 		}
 		st := c.load(3*time.Second, sources)
-		n := &st.all
-		if n.admitted != c.oracle.fed || n.degraded != 0 || n.admitted < 200 || n.checks == n.admitted {
-			t.Errorf("%v; %d fed to the oracle, %d degraded", n, c.oracle.fed, n.degraded)
+		for _, w := range c.drained([]*group{g}) {
+			t.Error(w)
 		}
-		if over, excess := c.oracle.over(); over != 0 {
-			t.Errorf("%d too much: %q", over, excess)
+		n, v := &st.all, c.oracle.verdict()
+		if n.admitted != v.fed || v.over != 0 || n.degraded != 0 || n.admitted < 200 || n.checks == n.admitted {
+			t.Errorf("%v; %d degraded; %+v", n, n.degraded, v)
 		}
 		if got := st.ofIdeal(); got < 0.9 || got > 1 {
 			t.Errorf("admitted %.3f of what one bucket would", got)
-		}
-		for _, w := range c.drained([]*group{g}) {
-			t.Error(w)
 		}
 	})
 }

@@ -22,13 +22,13 @@ type source struct {
 // always picks one group.
 func always(g *group) func(time.Duration) *group { return func(time.Duration) *group { return g } }
 
-// bursts is a rate that is high in the first part of every period.
-func bursts(high, low float64, part, period time.Duration) func(time.Duration) float64 {
+// bursts is a rate that is zero but in the first part of every period.
+func bursts(high float64, part, period time.Duration) func(time.Duration) float64 {
 	return func(at time.Duration) float64 {
 		if at%period < part {
 			return high
 		}
-		return low
+		return 0
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *cluster) arrive(s source, begun time.Time, lasts time.Duration, arrived
 		if at >= lasts {
 			return
 		}
-		if s.rate != nil && s.random.Float64()*s.peak >= s.rate(at) {
+		if s.rate != nil && s.random.Float64()*s.peak >= s.rate(at) || c.isSilent(s.node) {
 			continue
 		}
 		g, cost := s.pick(at), int64(1)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,14 +120,22 @@ func (o *oracle) admit(g *group, a admission) {
 	}
 }
 
-// over returns the largest over-admission of all limits in tokens, faults or not, and what was more than faults allow.
-func (o *oracle) over() (tokens int64, excess []string) {
+// verdict is what an oracle has found.
+type verdict struct {
+	fed      int      // admissions
+	over     int64    // the largest over-admission of all limits in tokens, faults or not
+	forgiven int64    // tokens that faults allow, in all
+	excess   []string // what was more
+}
+
+func (o *oracle) verdict() verdict {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	v := verdict{fed: o.fed, forgiven: o.forgiven, excess: slices.Clone(o.excess)}
 	for _, refs := range o.references {
 		for _, r := range refs {
-			tokens = max(tokens, r.over())
+			v.over = max(v.over, r.over())
 		}
 	}
-	return tokens, o.excess
+	return v
 }

@@ -49,9 +49,8 @@ func TestOracleJudges(t *testing.T) {
 			for _, a := range c.history {
 				o.admit(g, admission{now: a.now, cost: a.cost, allowed: a.allowed})
 			}
-			over, excess := o.over()
-			if over != c.over || (len(excess) > 0) != c.excess {
-				t.Errorf("%d over, excess %q; want %d over, excess: %v", over, excess, c.over, c.excess)
+			if v := o.verdict(); v.over != c.over || (len(v.excess) > 0) != c.excess || v.fed != len(c.history) {
+				t.Errorf("%+v; want %d over, excess: %v", v, c.over, c.excess)
 			}
 		})
 	}

@@ -28,13 +28,12 @@ func TestRandom(t *testing.T) {
 	for seed := first; seed <= last; seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := random(t, drawScenario(seed))
-				sum.join(&o.all)
-				sent.checks += o.messages.checks
-				sent.requests += o.messages.requests
-				forgiven += o.cluster.oracle.forgiven
-				over, _ := o.cluster.oracle.over()
-				worst = max(worst, over)
+				st, v := random(t, drawScenario(seed))
+				sum.join(&st.all)
+				sent.checks += st.messages.checks
+				sent.requests += st.messages.requests
+				forgiven += v.forgiven
+				worst = max(worst, v.over)
 			})
 		})
 	}
@@ -42,31 +41,19 @@ func TestRandom(t *testing.T) {
 		&sum, sent.checks, sent.requests, forgiven, worst)
 }
 
-// random runs a scenario.
-func random(t *testing.T, s *scenario) *stats {
+// random runs a scenario and judges it.
+func random(t *testing.T, s *scenario) (*stats, verdict) {
+	c := newCluster(t, s.setup)
+	s.aim()
 	told := *seed != 0
 	if told {
 		t.Log(s)
 	}
-	c := newCluster(t, s.setup)
 	var faults []func()
 	for _, f := range s.faults {
 		faults = append(faults, func() { c.inflict(f) })
 	}
 	st := c.load(s.lasts, s.sources(), faults...)
-	over, excess := c.oracle.over()
-	for _, e := range excess {
-		t.Error(e)
-	}
-	if over > c.oracle.forgiven {
-		t.Errorf("%d tokens too much, and faults allow %d in all", over, c.oracle.forgiven)
-	}
-	if st.all.checks == 0 {
-		t.Error("no load")
-	}
-	if own := st.all.admitted - st.all.admittedBy[policy.Local]; c.oracle.fed < own {
-		t.Errorf("%d checks were admitted within the limits, and the oracle was fed %d", own, c.oracle.fed)
-	}
 	var short []*group
 	for _, g := range s.setup.groups {
 		if g.longestWindow() < 2*time.Minute {
@@ -76,13 +63,26 @@ func random(t *testing.T, s *scenario) *stats {
 	for _, w := range c.drained(short) {
 		t.Error(w)
 	}
+	v := c.oracle.verdict() // checks that nobody waited for any more have come by now, too
+	for _, e := range v.excess {
+		t.Error(e)
+	}
+	if v.over > v.forgiven {
+		t.Errorf("%d tokens too much, and faults allow %d in all", v.over, v.forgiven)
+	}
+	if st.all.checks == 0 {
+		t.Error("no load")
+	}
+	if own := st.all.admitted - st.all.admittedBy[policy.Local]; v.fed < own {
+		t.Errorf("%d checks were admitted within the limits, and the oracle was fed %d", own, v.fed)
+	}
 	if told || t.Failed() {
 		if !told {
 			t.Log(s)
 		}
 		t.Logf("%v; %+v; faults allowed %d tokens, over-admission %d; admitted %.3f of ideal",
-			&st.all, st.messages, c.oracle.forgiven, over, st.ofIdeal())
+			&st.all, st.messages, v.forgiven, v.over, st.ofIdeal())
 		t.Logf("again: go test ./test/sim -run TestRandom -seed %d -v", s.seed)
 	}
-	return st
+	return st, v
 }

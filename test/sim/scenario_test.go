@@ -23,7 +23,7 @@ type scenario struct {
 	costs    []int64       // the highest of each group; the lowest is 1
 	moves    time.Duration // how often the hot spot does; 0 is never
 	hot      float64       // the part of the load that the hot node has
-	bursty   bool
+	pulse    pulse
 	faults   []fault
 	phase    []int // where the hot spot is
 	rotation []int // which group is the hottest
@@ -41,16 +41,15 @@ func drawScenario(seed uint64) *scenario {
 	r := draw(seed, "scenario")
 	s := &scenario{
 		seed:    seed,
-		lasts:   seconds(4 + 6*r.Float64()),
-		perSec:  logUniform(r, 300, 3000),
-		bursty:  r.IntN(3) == 0,
-		usual:   seconds(logUniform(r, 0.00005, 0.03)),
+		lasts:   seconds(4 + 8*r.Float64()),
+		perSec:  logUniform(r, 1000, 10_000),
+		usual:   seconds(logUniform(r, 0.00005, 0.01)),
 		longest: seconds(3 * r.Float64()),
 	}
-	switch r.IntN(5) {
+	switch r.IntN(8) {
 	case 0: // slower than leases live
 		s.usual = seconds(0.1 + 1.4*r.Float64())
-	case 1, 2:
+	case 1, 2, 3:
 		s.longer = 0.05 * r.Float64()
 	}
 	if r.IntN(2) == 0 {
@@ -71,6 +70,7 @@ func drawScenario(seed uint64) *scenario {
 			latest: seconds(logUniform(r, 0.001, 3)),
 		}
 	}
+	s.drawPulse(r)
 	s.drawGroups(r)
 	s.drawMoves(r)
 	s.drawFaults(r)
@@ -83,10 +83,10 @@ const maxDrift = 10_000
 // drawGroups draws keys and their limits, each such that some of its load is too much in most cases.
 func (s *scenario) drawGroups(r *rand.Rand) {
 	n := int(logUniform(r, 1, 31))
-	skew := 2 * r.Float64()
+	skew := 2.5 * r.Float64()
 	s.shares = zipf(n, func(rank int) float64 { return math.Pow(float64(rank), -skew) })
 	for i := range n {
-		highest := [...]int64{1, 5, 50}[r.IntN(3)]
+		highest := [...]int64{1, 1, 5, 50}[r.IntN(4)]
 		s.costs = append(s.costs, highest)
 		g := &group{policy: fmt.Sprint("p", i), key: fmt.Sprint("k", i)}
 		tokens := s.perSec * s.shares[i] * float64(1+highest) / 2 // per second
@@ -134,17 +134,63 @@ func (s *scenario) drawMoves(r *rand.Rand) {
 	}
 }
 
+// pulse is how the load comes and goes: all of it in a part of each period. The zero pulse is a steady load.
+type pulse struct {
+	period time.Duration
+	part   float64
+	offset []time.Duration // of each node
+}
+
+func (p pulse) String() string {
+	if p.period == 0 {
+		return "steady"
+	}
+	return fmt.Sprintf("%.0f%% of every %v, from %v", 100*p.part, p.period, p.offset)
+}
+
+// drawPulse has buckets fill up and be emptied again in most runs, for what was counted wrong while they were not full
+// shows only then.
+func (s *scenario) drawPulse(r *rand.Rand) {
+	together := r.IntN(2) == 0
+	if r.IntN(3) == 0 {
+		return
+	}
+	s.pulse = pulse{period: seconds(logUniform(r, 0.3, 4)), part: 0.1 + 0.5*r.Float64()}
+	for range s.setup.nodes {
+		offset := time.Duration(0)
+		if !together {
+			offset = time.Duration(r.Int64N(int64(s.pulse.period)))
+		}
+		s.pulse.offset = append(s.pulse.offset, offset)
+	}
+}
+
 func (s *scenario) drawFaults(r *rand.Rand) {
 	if s.setup.nodes == 1 || r.IntN(4) == 0 {
 		return
 	}
-	for range r.IntN(7) {
+	for range r.IntN(9) {
+		at := seconds(r.Float64() * s.lasts.Seconds())
 		from := r.IntN(s.setup.nodes)
-		to := (from + 1 + r.IntN(s.setup.nodes-1)) % s.setup.nodes
-		s.faults = append(s.faults, fault{
-			kind: faultKind(r.IntN(int(faultKinds))), from: name(from), to: name(to),
-			at: seconds(r.Float64() * s.lasts.Seconds()), lasts: seconds(logUniform(r, 0.05, 5)),
-		})
+		if s.moves > 0 && r.IntN(2) == 0 {
+			from = s.phase[s.at(at)] // who is likely to hold leases
+		}
+		f := fault{
+			kind: faultKind(r.IntN(int(faultKinds))), from: name(from), at: at, lasts: seconds(logUniform(r, 0.1, 6)),
+		}
+		if r.IntN(2) == 0 {
+			f.to = name((from + 1 + r.IntN(s.setup.nodes-1)) % s.setup.nodes)
+		}
+		s.faults = append(s.faults, f)
+	}
+}
+
+// aim puts the owner of the hottest key where a fault names nobody. Owners are known once there is a cluster.
+func (s *scenario) aim() {
+	for i := range s.faults {
+		if f := &s.faults[i]; f.to == "" {
+			f.to = name(s.setup.groups[s.rotation[s.at(f.at)]].owner)
+		}
 	}
 }
 
@@ -162,8 +208,8 @@ func (s *scenario) sources() (all []source) {
 		r := draw(s.seed, "load", i)
 		even := s.perSec / float64(s.setup.nodes)
 		peak := max(even, s.hot*s.perSec)
-		if s.bursty {
-			peak *= 3
+		if s.pulse.period > 0 {
+			peak /= s.pulse.part
 		}
 		picked := 0
 		all = append(all, source{
@@ -176,8 +222,9 @@ func (s *scenario) sources() (all []source) {
 						rate += s.hot * s.perSec
 					}
 				}
-				if s.bursty {
-					return bursts(3*rate, rate/2, 200*time.Millisecond, time.Second)(at) // as much in all
+				if p := s.pulse; p.period > 0 {
+					on := time.Duration(p.part * float64(p.period))
+					return bursts(rate/p.part, on, p.period)(at + p.offset[i])
 				}
 				return rate
 			},
@@ -195,8 +242,8 @@ func (s *scenario) sources() (all []source) {
 func (s *scenario) String() string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("seed %d: %d nodes, %d keys, %.0f checks/s for %v, bursty: %v", s.seed, s.setup.nodes, len(s.shares), s.perSec,
-		s.lasts, s.bursty)
+	say("seed %d: %d nodes, %d keys, %.0f checks/s for %v: %v", s.seed, s.setup.nodes, len(s.shares), s.perSec, s.lasts,
+		s.pulse)
 	say("one way %v, %.1f%% of frames up to %v; checks wait %v", s.usual, 100*s.longer, s.longest, s.setup.deadline)
 	say("lease messages: %v", s.setup.fates)
 	say("clocks faster by %v millionths", s.setup.ppm)

@@ -4,6 +4,7 @@
 //	POST /v1/check_batch   {"checks": [...]} to {"results": [{"decision": {...}} or {"error": {...}}, ...]}
 //	GET  /v1/members       the members of the cluster
 //	GET  /v1/ring          who owns what
+//	GET  /v1/leases        who was lent what
 //	GET  /livez, /readyz   health of this process, and whether it takes checks
 //	GET  /metrics          metrics, if there are any to serve
 //

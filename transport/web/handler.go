@@ -40,6 +40,8 @@ type Config struct {
 	Members func() any
 	// Ring returns what /v1/ring shows, as a value for encoding/json. Default: 404.
 	Ring func() any
+	// Leases returns what /v1/leases shows, as a value for encoding/json. Default: 404.
+	Leases func() any
 }
 
 // Handler returns the handler of all routes, which is safe for concurrent use.
@@ -65,6 +67,9 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 	}
 	if cfg.Ring != nil {
 		route(http.MethodGet, "/v1/ring", s.view(cfg.Ring))
+	}
+	if cfg.Leases != nil {
+		route(http.MethodGet, "/v1/leases", s.view(cfg.Leases))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, "not_found", "no such path: checks go to POST /v1/check")

@@ -217,6 +217,7 @@ func TestRoutes(t *testing.T) {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) }),
 		Members: func() any { return []string{"a", "b"} },
 		Ring:    func() any { return make(chan int) }, // not JSON: a fault of the server
+		Leases:  func() any { return []int{7} },
 	}
 	large := `{"policy":"` + strings.Repeat("x", checkBytes) + `"}`
 	tests := []struct {
@@ -240,6 +241,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/members", "", Config{}, 404, "", "not_found"},
 		{"GET", "/v1/ring", "", full, 500, "", "internal"},
 		{"GET", "/v1/ring", "", Config{}, 404, "", "not_found"},
+		{"GET", "/v1/leases", "", full, 200, "", "[7]"},
+		{"GET", "/v1/leases", "", Config{}, 404, "", "not_found"},
 		{"GET", "/", "", full, 404, "", "not_found"},
 	}
 	for _, tt := range tests {

@@ -30,16 +30,21 @@ type Progress struct {
 	Nodes            int
 }
 
-// limit is what every key gets. It is small against the load, so that limits are reached all the time, and its burst is
-// large against its rate, so that admitting a burst twice would show.
-var limit = bucket.Limit{Count: 50, Per: time.Second, Burst: 100}
+// Limit is what each of the Keys gets. It is small against the load, so that limits are reached all the time, and its
+// burst is large against its rate, so that admitting a burst twice would show.
+var Limit = bucket.Limit{Count: 50, Per: time.Second, Burst: 100}
+
+// HotLimit is what one more key gets, the hot one, for which all nodes are asked much more often than it admits.
+var HotLimit = bucket.Limit{Count: 1000, Per: time.Second, Burst: 1000}
+
+// Keys is the number of keys beside the hot one.
+const Keys = 200
 
 const (
-	nodes          = 3
-	callersPerNode = 8
-	keys           = 200
-	policyName     = "demo"
-	settleTime     = time.Minute
+	nodes      = 3
+	policyName = "demo"
+	hotPolicy  = "hot"
+	settleTime = time.Minute
 )
 
 // Run runs the demonstration until it is over or ctx ends.
@@ -61,13 +66,18 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		return nil, err
 	}
 	l.overlap = time.Since(leaving)
+	watch(ctx, l, opt, l.end.Add(-lastLook))
+	leases := c.all[0].Leases(ctx)
 	watch(ctx, l, opt, l.end)
 	l.wait()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return l.report(before), nil
+	return l.report(before, leases), nil
 }
+
+// lastLook is how long before the end it is seen who holds leases: some longer than it takes.
+const lastLook = 400 * time.Millisecond
 
 // watch reports progress until an instant.
 func watch(ctx context.Context, l *load, opt Options, until time.Time) {
@@ -96,8 +106,10 @@ type cluster struct {
 }
 
 func startCluster(ctx context.Context) (*cluster, error) {
-	set, err := policy.NewSet(policy.Policy{Name: policyName, Key: []string{"user"},
-		Limits: []policy.Limit{{Name: policyName, Limit: limit}}})
+	set, err := policy.NewSet(
+		policy.Policy{Name: policyName, Key: []string{"user"}, Limits: []policy.Limit{{Limit: Limit}}},
+		policy.Policy{Name: hotPolicy, Limits: []policy.Limit{{Limit: HotLimit}}},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -163,14 +175,24 @@ func (c *cluster) leave(ctx context.Context) error {
 }
 
 // owners returns who decides for each key, by a look that takes nothing.
-func (c *cluster) owners() (owners [keys]string) {
+func (c *cluster) owners() (owners [Keys + 1]string) {
 	for k := range owners {
-		d, err := c.all[0].Check(context.Background(), policy.Request{Policy: policyName, Key: keyText(k), CheckOnly: true})
+		look := request(k)
+		look.CheckOnly = true
+		d, err := c.all[0].Check(context.Background(), look)
 		if err == nil && !d.Degraded {
 			owners[k] = d.Node
 		}
 	}
 	return owners
+}
+
+// leaseMessages counts what the nodes have told owners about leases.
+func (c *cluster) leaseMessages() (n uint64) {
+	for _, node := range c.all {
+		n += node.Stats().Renewals
+	}
+	return n
 }
 
 func (c *cluster) close() {

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,10 +32,16 @@ func (c *logClock) Now() bucket.Instant { return bucket.Instant(c.now.Load()) }
 // failure rule decide.
 const patience = time.Minute
 
-// NewCluster starts so many nodes, 1 to 100, that know the policies. It returns when all are connected.
+// NewCluster starts so many nodes, 1 to 100, that know the policies, and decide every check of them at the owner of its
+// key: what is lent is not there for others meanwhile, and what is sampled is not decided, so that with either the answers
+// would depend on how many nodes there are. It returns when all are connected.
 func NewCluster(ctx context.Context, nodes int, policies *policy.Set) (*Cluster, error) {
 	if nodes < 1 || nodes > 100 {
 		return nil, fmt.Errorf("%d nodes, want 1 to 100", nodes)
+	}
+	policies, err := exact(policies)
+	if err != nil {
+		return nil, err
 	}
 	c := &Cluster{clock: new(logClock)}
 	var members node.Static
@@ -66,6 +73,24 @@ func NewCluster(ctx context.Context, nodes int, policies *policy.Set) (*Cluster,
 		}
 	}
 	return c, nil
+}
+
+// exact returns the policies with neither leases nor sampling.
+func exact(policies *policy.Set) (*policy.Set, error) {
+	var all []policy.Policy
+	for _, name := range policies.Names() {
+		known, err := policies.Policy(name)
+		if err != nil {
+			return nil, err
+		}
+		p := *known // what it points to is shared, and not to be changed
+		p.Sample, p.Limits = 0, slices.Clone(p.Limits)
+		for i := range p.Limits {
+			p.Limits[i].Consistency = policy.Direct
+		}
+		all = append(all, p)
+	}
+	return policy.NewSet(all...)
 }
 
 // connected waits until a node is connected to so many others.

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drossel-dev/drossel/node"
+)
+
+func leasesCommand() *cobra.Command {
+	var addr string
+	var asJSON bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "leases",
+		Short: "Show the hot keys, and who was lent how much of them",
+		Long: `Leases asks a node to gather from all members what they lend and what they were
+lent: for each hot key the owner, how many of its tokens are out on lease of how
+many that may be, and which nodes have them; and who denies by the owner's word
+that there are none for a while. A key is known to nodes that are asked for it;
+where none tells it, the id stands in its place.
+
+The exit code is 0 if every member answered, 1 if not, 2 if the node did not
+answer.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return fmt.Errorf("--limit is %d, want 1 or more", limit)
+			}
+			var s node.LeasesStatus
+			if err := (client{addr}).ask(cmd.Context(), http.MethodGet, "/v1/leases", nil, &s); err != nil {
+				return err
+			}
+			s.Limit(limit)
+			print := func() error { return printLeases(cmd.OutOrStdout(), &s) }
+			if asJSON {
+				print = func() error { return json.NewEncoder(cmd.OutOrStdout()).Encode(s) }
+			}
+			if err := print(); err != nil {
+				return err
+			}
+			for _, m := range s.Members {
+				if m.Error != "" {
+					return &exit{exitNo, fmt.Errorf("%s did not answer, so that something may be missing: %s", m.ID, m.Error)}
+				}
+			}
+			return nil
+		},
+	}
+	addFlags(cmd, &addr, &asJSON)
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many `GROUPS` to list, those with the most tokens out")
+	return cmd
+}
+
+func printLeases(out io.Writer, s *node.LeasesStatus) error {
+	if len(s.Groups) == 0 {
+		_, err := fmt.Fprintf(out, "nothing is lent, as %s sees it\n", s.Node)
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "POLICY\tKEY\tOWNER\tOUT\tLENDABLE\tBURST\tRENEWALS/S\tHOLDERS")
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		key := printable(g.Key)
+		if key == "" && g.Policy == "" {
+			key = "id " + g.ID
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\t%s\n", printable(g.Policy), key, g.Owner, g.Out, g.Lendable, g.Burst,
+			g.RenewalRate, holders(g))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if s.More > 0 {
+		_, err := fmt.Fprintf(out, "and %d more\n", s.More)
+		return err
+	}
+	return nil
+}
+
+// holders says who has how much, and who denies.
+func holders(g *node.LeasedGroup) string {
+	var all []string
+	for _, h := range g.Holders {
+		text := fmt.Sprintf("%s %d", h.Node, h.Lent)
+		if h.DenySecs > 0 {
+			wait := time.Duration(h.DenySecs * float64(time.Second)).Round(time.Millisecond)
+			text += fmt.Sprintf(" (denies for %v)", wait)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// printable returns what clients chose without what would move the cursor.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}
