@@ -140,9 +140,9 @@ type Stats struct {
 type PolicyStats struct {
 	Policy          string
 	Allowed, Denied uint64
-	// Own of them were decided here, by the owner of the key; Lease here as well, with tokens that the owner lent, DenyLease
-	// by its word that there are none for a while, and Sample by the verdict on a check before. Forwarded ones were decided
-	// by another node, and ByRule by a failure rule. Together they are all.
+	// Own of them were decided here, by the owner of the key; Lease here as well, with tokens that the owner lent,
+	// DenyLease by its word that there are none for a while, and Sample by the verdict on a check before. Forwarded ones
+	// were decided by another node, and ByRule by a failure rule. Together they are all.
 	Own, Lease, DenyLease, Sample, Forwarded, ByRule uint64
 }
 

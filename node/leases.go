@@ -41,8 +41,8 @@ type MemberLeases struct {
 
 // LeasedGroup is one group of buckets, the limits of one policy on one key.
 type LeasedGroup struct {
-	// ID is its identity, in hex. Policy and Key are as a holder knows them, the key to some 250 bytes; they are empty if no
-	// holder has told: an owner knows ids alone.
+	// ID is its identity, in hex. Policy and Key are as a holder knows them, the key to some 250 bytes; they are empty
+	// if no holder has told: an owner knows ids alone.
 	ID     string `json:"id"`
 	Policy string `json:"policy,omitempty"`
 	Key    string `json:"key,omitempty"`
@@ -77,9 +77,9 @@ type LeaseHolder struct {
 // leaseReadings is the time between the two readings that the rates come from.
 const leaseReadings = 250 * time.Millisecond
 
-// Leases asks all members that this node knows, itself included, what they lend and what they were lent. For the rates it
-// does so twice, so it takes a quarter of a second, and two more if a member does not answer. It returns early when ctx
-// ends; who had not answered by then has an Error. Without members before Start. Safe for concurrent use.
+// Leases asks all members that this node knows, itself included, what they lend and what they were lent. For the rates
+// it does so twice, so it takes a quarter of a second, and two seconds more if a member does not answer. It returns early
+// when ctx ends; who had not answered by then has an Error. Without members before Start. Safe for concurrent use.
 func (n *Node) Leases(ctx context.Context) LeasesStatus {
 	before := n.gatherLeases(ctx)
 	pause := time.NewTimer(leaseReadings)

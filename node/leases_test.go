@@ -147,7 +147,8 @@ func TestMergeLeases(t *testing.T) {
 	old := errors.New("this node does not know call 2; it may be of an older version")
 	owner := func(uptime time.Duration, renewals int64) leaseAnswer {
 		return leaseAnswer{member: "n1", report: leaseReport{Uptime: uptime, Hot: 5, Lent: []lentGroup{
-			{ID: "a", Burst: 100, Lendable: 25, Out: 20, Renewals: renewals, Holdings: []holding{{"", 5, 1, 2}, {"n2", 15, 3, 4}}},
+			{ID: "a", Burst: 100, Lendable: 25, Out: 20, Renewals: renewals,
+				Holdings: []holding{{"", 5, 1, 2}, {"n2", 15, 3, 4}}},
 			{ID: "b", Burst: 80, Lendable: 20, Out: 21, Renewals: 100 - renewals},
 		}}}
 	}
@@ -163,7 +164,8 @@ func TestMergeLeases(t *testing.T) {
 		Node:    "n2",
 		Members: []MemberLeases{{ID: "n1", Hot: 5}, {ID: "n2", Purses: 3}, {ID: "n3", Error: old.Error()}},
 		Groups: []LeasedGroup{
-			{ID: "b", Policy: "p", Key: "l", Owner: "n1", Burst: 80, Lendable: 20, Out: 21, Renewals: 60, Holders: []LeaseHolder{}},
+			{ID: "b", Policy: "p", Key: "l", Owner: "n1", Burst: 80, Lendable: 20, Out: 21, Renewals: 60,
+				Holders: []LeaseHolder{}},
 			{ID: "a", Policy: "p", Key: "k", Owner: "n1", Burst: 100, Lendable: 25, Out: 20, Renewals: 40, RenewalRate: 15,
 				Holders: []LeaseHolder{
 					{Node: "n2", Lent: 15, ChecksPerSecond: 3, TokensPerSecond: 4, Left: &left},
@@ -197,8 +199,8 @@ func TestLeasesAreBounded(t *testing.T) {
 	for _, key := range []string{strings.Repeat("k", maxKeyShown), strings.Repeat("k", 4096), strings.Repeat("ü", 2000),
 		strings.Repeat("k", maxKeyShown-1) + "日本"} {
 		shown := clip(key)
-		if len(key) > maxKeyShown && !strings.HasSuffix(shown, "…") || len(shown) > maxKeyShown+3 || !utf8.ValidString(shown) ||
-			!strings.HasPrefix(key, strings.TrimSuffix(shown, "…")) || len(key) <= maxKeyShown && shown != key {
+		if len(key) > maxKeyShown && !strings.HasSuffix(shown, "…") || len(shown) > maxKeyShown+len("…") ||
+			!utf8.ValidString(shown) || !strings.HasPrefix(key, strings.TrimSuffix(shown, "…")) || len(key) <= maxKeyShown && shown != key {
 			t.Errorf("%.20q… is shown as %q", key, shown)
 		}
 	}

@@ -24,6 +24,7 @@ const (
 
 type sampleSlot struct {
 	mu       sync.Mutex
+	known    bool // there is a verdict
 	id       bucket.ID
 	verdict  policy.Decision
 	at       time.Duration // of the verdict, on the node's timer clock
@@ -54,7 +55,7 @@ func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	now := h.node.elapsed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.id != q.id || t.at == 0 {
+	if !t.known || t.id != q.id {
 		return false
 	}
 	if now-t.at > sampleLife || t.followed >= s.every-1 {
@@ -85,7 +86,7 @@ func (s *sampler) learn(h *Handle, q *question, d *policy.Decision) {
 	if t.id != q.id {
 		t.id, t.owed = q.id, 0
 	}
-	t.verdict, t.at = *d, max(h.node.elapsed(), 1)
+	t.known, t.verdict, t.at = true, *d, h.node.elapsed()
 	if !d.Allowed {
 		t.owed += q.owed
 	}

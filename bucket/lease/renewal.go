@@ -12,10 +12,10 @@ import (
 type Due uint8
 
 const (
-	Nothing Due = iota
-	Renewal     // ask for tokens, or for longer life
-	Return      // give everything back
-	Resend      // the answer is overdue: the request may have been lost
+	Nothing Due = iota // there is nothing to say
+	Renewal            // ask for tokens, or for longer life
+	Return             // give everything back
+	Resend             // the answer is overdue: the request may have been lost
 )
 
 // Due says what is to be done at now. forwarding says that a check is being sent to the owner, and the borrower may want

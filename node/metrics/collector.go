@@ -27,7 +27,7 @@ var (
 	checks     = desc("checks_total", "Checks made at this node, by policy and verdict.", "policy", "verdict")
 	forwarded  = desc("checks_forwarded_total", "Checks made at this node that another node decided, by policy.", "policy")
 	byRule     = desc("checks_degraded_total", "Checks made at this node that a failure rule decided, by policy.", "policy")
-	decided    = desc("checks_decided_total", "Checks made at this node, by policy and where they were decided.", "policy", "where")
+	decided    = desc("checks_decided_total", "Checks made at this node, by policy and by where decided.", "policy", "where")
 	faults     = desc("forward_faults_total", "Forwarded checks that a failure rule had to decide, by cause.", "cause")
 	latency    = desc("forward_duration_seconds", "How long forwarded checks took, from queueing to the answer.")
 	served     = desc("checks_served_total", "Checks that came from other nodes.")
@@ -37,7 +37,7 @@ var (
 	tokensOut  = desc("lease_tokens_out", "Tokens of owned groups that are out on lease.")
 	lendable   = desc("lease_tokens_lendable", "Tokens of the hot groups that may be out at a time.")
 	lent       = desc("lease_lent_ratio", "Tokens out on lease, as a part of those that may be; 0 if none may.")
-	burned     = desc("lease_tokens_burned_total", "Tokens that were lent, and neither reported as spent nor given back in time.")
+	burned     = desc("lease_tokens_burned_total", "Tokens that were lent, and neither spent, as reported, nor returned.")
 	recalls    = desc("lease_recalls_total", "Times that all holders of a group were asked to give everything back.")
 	asked      = desc("lease_requests_sent_total", "Renewals, returns and first requests that were sent to owners.")
 	answered   = desc("lease_requests_received_total", "Renewals, returns and first requests that came from other nodes.")
@@ -55,8 +55,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, faults, latency, served, otherRing, passed, hot,
-		tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, members,
+	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, faults, latency, served, otherRing, passed,
+		hot, tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, members,
 		linksUp, partitions, owned, epoch} {
 		out <- d
 	}

@@ -52,7 +52,7 @@ drossel_checks_total{policy="(inline)",verdict="allowed"} 0
 drossel_checks_total{policy="(inline)",verdict="denied"} 0
 drossel_checks_total{policy="api",verdict="allowed"} 2
 drossel_checks_total{policy="api",verdict="denied"} 3
-# HELP drossel_checks_decided_total Checks made at this node, by policy and where they were decided.
+# HELP drossel_checks_decided_total Checks made at this node, by policy and by where decided.
 # TYPE drossel_checks_decided_total counter
 drossel_checks_decided_total{policy="(inline)",where="deny_lease"} 0
 drossel_checks_decided_total{policy="(inline)",where="forwarded"} 0
@@ -93,7 +93,7 @@ func TestCollectorOfLeases(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics.NewCollector(counted{}))
 	err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP drossel_checks_decided_total Checks made at this node, by policy and where they were decided.
+# HELP drossel_checks_decided_total Checks made at this node, by policy and by where decided.
 # TYPE drossel_checks_decided_total counter
 drossel_checks_decided_total{policy="api",where="deny_lease"} 3
 drossel_checks_decided_total{policy="api",where="forwarded"} 5
@@ -119,7 +119,7 @@ drossel_lease_requests_received_total 9
 # HELP drossel_lease_requests_sent_total Renewals, returns and first requests that were sent to owners.
 # TYPE drossel_lease_requests_sent_total counter
 drossel_lease_requests_sent_total 8
-# HELP drossel_lease_tokens_burned_total Tokens that were lent, and neither reported as spent nor given back in time.
+# HELP drossel_lease_tokens_burned_total Tokens that were lent, and neither spent, as reported, nor returned.
 # TYPE drossel_lease_tokens_burned_total counter
 drossel_lease_tokens_burned_total 30
 # HELP drossel_lease_tokens_lendable Tokens of the hot groups that may be out at a time.

@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"bucket":                  {},
 	"bucket/lease":            {"bucket"},
 	"bucket/policy":           {"bucket"},
-	"bucket/table":            {"bucket"},
+	"bucket/table":            {"bucket", "bucket/lease"},
 	"ring":                    {},
 	"ring/gossip":             {"ring"},
 	"transport":               {"bucket", "bucket/lease", "ring"},
@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"transport/web":           {"bucket", "bucket/policy"},
 	"transport/middleware":    {"bucket", "bucket/policy"},
 	"node": {
-		"bucket", "bucket/policy", "bucket/table", "ring", "ring/gossip", "transport", "transport/peer",
+		"bucket", "bucket/lease", "bucket/policy", "bucket/table", "ring", "ring/gossip", "transport", "transport/peer",
 	},
 	"node/metrics": {"node"},
 }

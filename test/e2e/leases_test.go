@@ -102,7 +102,8 @@ func leaseMetrics(t *testing.T, client *web, nodes []*daemon, owner string) {
 			sum += v
 		}
 		// The load goes on: what is counted by verdict is counted in the same scrape.
-		all := m[`drossel_checks_total{policy="api",verdict="allowed"}`] + m[`drossel_checks_total{policy="api",verdict="denied"}`]
+		all := m[`drossel_checks_total{policy="api",verdict="allowed"}`] +
+			m[`drossel_checks_total{policy="api",verdict="denied"}`]
 		if sum != all || (m[lease] > 0) == own || m["drossel_lease_groups_hot"] != hot {
 			t.Errorf("%s (owner %s): %v checks, %v by where, %v by lease, %v groups hot", d.name, owner, all, sum, m[lease],
 				m["drossel_lease_groups_hot"])

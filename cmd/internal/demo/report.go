@@ -22,7 +22,7 @@ type Report struct {
 	// Errors are checks without a decision; there must be none.
 	Errors     int64  `json:"errors"`
 	FirstError string `json:"first_error,omitempty"`
-	// LeaseMessages were sent to owners about leases of all keys: requests, renewals, returns. They travel many to a frame.
+	// LeaseMessages were sent to owners about leases of all keys: requests, renewals, returns. A frame carries many.
 	LeaseMessages int64 `json:"lease_messages"`
 	// HotLeases is what was lent of the hot key near the end.
 	HotLeases node.LeasedGroup `json:"hot_key_leases"`
@@ -36,7 +36,7 @@ type Sums struct {
 	OverAdmitted int64 `json:"over_admitted"`
 	// AllowanceMoved and AllowanceRule are the parts of Bound above burst + rate*T. State does not move with a partition
 	// yet, so each key whose owner changed has one more burst, and what comes in the time in which old and new owner may
-	// both decide. Failure rules may admit as well. Leases need no allowance: what is lent was taken from the bucket before.
+	// both decide. Failure rules may admit as well. Leases need no allowance: what is lent has left the bucket before.
 	AllowanceMoved int64 `json:"allowance_moved"`
 	AllowanceRule  int64 `json:"allowance_rule"`
 	// Decided says how the checks were decided, and LocalShare which part of them was where they were asked.
@@ -48,8 +48,8 @@ type Sums struct {
 	took []time.Duration
 }
 
-// Deciders counts checks by what decided them: the owner that was asked, tokens that were lent to the node that was asked,
-// an owner's word that there are none, another node, or a failure rule.
+// Deciders counts checks by what decided them: the owner that was asked, tokens that were lent to the node that was
+// asked, an owner's word that there are none, another node, or a failure rule.
 type Deciders struct {
 	Own       int64 `json:"own"`
 	Lease     int64 `json:"lease"`

@@ -39,8 +39,8 @@ func TestKey(t *testing.T) {
 		other.admitted[7] = 1000 // another key's
 		l := &load{callers: []*caller{c, other}, elapsed: 10 * time.Second, overlap: 2 * time.Second}
 		row := l.key(test.key, test.moved)
-		if row.Checks != 20_001 || row.Admitted != test.admitted || row.Bound != test.bound || row.OverAdmitted != test.over ||
-			row.AllowanceRule != test.byRule || row.AllowanceMoved != 0 != test.moved {
+		if row.Checks != 20_001 || row.Admitted != test.admitted || row.Bound != test.bound ||
+			row.OverAdmitted != test.over || row.AllowanceRule != test.byRule || row.AllowanceMoved != 0 != test.moved {
 			t.Errorf("%s: %+v", test.name, row)
 		}
 	}
@@ -61,7 +61,8 @@ func TestDeciders(t *testing.T) {
 		}
 	}
 	s.finish()
-	if want := (Deciders{Own: 1, Lease: 2, DenyLease: 2, Forwarded: 4, Rule: 1}); s.Decided != want || s.LocalShare != 0.5 {
+	want := Deciders{Own: 1, Lease: 2, DenyLease: 2, Forwarded: 4, Rule: 1}
+	if s.Decided != want || s.LocalShare != 0.5 {
 		t.Errorf("%+v, want %+v; local %v", s.Decided, want, s.LocalShare)
 	}
 	if s.P50 != (6*time.Nanosecond).Seconds() || s.P99 != (10*time.Nanosecond).Seconds() {

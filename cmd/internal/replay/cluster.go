@@ -33,8 +33,8 @@ func (c *logClock) Now() bucket.Instant { return bucket.Instant(c.now.Load()) }
 const patience = time.Minute
 
 // NewCluster starts so many nodes, 1 to 100, that know the policies, and decide every check of them at the owner of its
-// key: what is lent is not there for others meanwhile, and what is sampled is not decided, so that with either the answers
-// would depend on how many nodes there are. It returns when all are connected.
+// key: what is lent is not there for others meanwhile, and what is sampled is not decided, so that with either the
+// answers would depend on how many nodes there are. It returns when all are connected.
 func NewCluster(ctx context.Context, nodes int, policies *policy.Set) (*Cluster, error) {
 	if nodes < 1 || nodes > 100 {
 		return nil, fmt.Errorf("%d nodes, want 1 to 100", nodes)

@@ -1,0 +1,287 @@
+package node
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/ring"
+	"github.com/drossel-dev/drossel/transport"
+	"github.com/drossel-dev/drossel/transport/mem"
+)
+
+// lendingPolicies: "hot" is lent, "direct" and "sampled" as they say, and "api" is what keyOwnedBy looks in.
+func lendingPolicies(t testing.TB) *policy.Set {
+	t.Helper()
+	set, err := policy.Parse("test.yaml", []byte(`
+version: 1
+policies:
+  api: {key: [user], limits: [{rate: 1000/s}]}
+  direct: {key: [user], consistency: direct, limits: [{rate: 1000/s}]}
+  slow: {key: [user], limits: [{rate: 1/s, burst: 2}]}
+  sampled: {key: [user], sample: 10%, limits: [{rate: 1/h, burst: 100}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// lendingCluster starts nodes with those policies whose messages take a millisecond each way.
+func lendingCluster(t testing.TB, size int, change func(i int, c *Config)) []*Node {
+	t.Helper()
+	network := &mem.Network{
+		Delay: func(_, _ string) time.Duration { return time.Millisecond },
+		After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+	}
+	set := lendingPolicies(t)
+	return cluster(t, network, size, func(i int, c *Config) {
+		c.Policies = set
+		if change != nil {
+			change(i, c)
+		}
+	})
+}
+
+// tally counts decisions.
+type tally struct {
+	mu       sync.Mutex
+	admitted int
+	by       map[policy.DecidedBy]int
+}
+
+func (c *tally) add(d policy.Decision) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = make(map[policy.DecidedBy]int)
+	}
+	c.by[d.DecidedBy]++
+	if d.Allowed {
+		c.admitted++
+	}
+}
+
+// hammer has every node asked for a key once in so often, for some time, and counts what came of it.
+func hammer(t testing.TB, nodes []*Node, req policy.Request, every, lasts time.Duration) *tally {
+	t.Helper()
+	c := new(tally)
+	var all sync.WaitGroup
+	for _, n := range nodes {
+		all.Go(func() {
+			ticks := time.NewTicker(every)
+			defer ticks.Stop()
+			for end := time.Now().Add(lasts); time.Now().Before(end); <-ticks.C {
+				d, err := n.Check(ctx, req)
+				if err != nil || d.Degraded {
+					t.Errorf("%+v, %v", d, err)
+					return
+				}
+				c.add(d)
+			}
+		})
+	}
+	all.Wait()
+	return c
+}
+
+// out is what a cluster has out on lease.
+func out(nodes []*Node) (tokens int64) {
+	for _, n := range nodes {
+		tokens += n.Stats().Table.Leases.Out
+	}
+	return tokens
+}
+
+// TestHotKeyIsLent: a key that all ask for is decided where it is asked for, no more is admitted than one bucket would, and
+// nothing stays lent when nobody asks any more.
+func TestHotKeyIsLent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 3, nil)
+		key := keyOwnedBy(t, nodes[0], "hot")
+		req := policy.Request{Policy: "api", Key: key}
+		const lasts = 5 * time.Second
+		c := hammer(t, nodes, req, time.Millisecond, lasts)
+		if most := 1000 + 1000*int(lasts/time.Second); c.admitted > most || c.admitted < most*97/100 {
+			t.Errorf("%d admitted, want %d at the most, and nearly as many", c.admitted, most)
+		}
+		if away := c.by[policy.Owner] - 5000; c.by[policy.Lease] < 3000 || c.by[policy.DenyLease] == 0 || away > 500 {
+			t.Errorf("decided by %v: want most by lease or deny lease, but for what the owner was asked itself", c.by)
+		}
+		if out(nodes) == 0 {
+			t.Error("nothing is out while it is hammered")
+		}
+		time.Sleep(3 * time.Second)
+		for _, n := range nodes {
+			if s := n.Stats(); s.Table.Leases.Out != 0 || s.Purses != 0 || s.Table.Leases.Burned != 0 {
+				t.Errorf("%s at rest: %+v, %d purses: want nothing out, and nothing burned", n.Name(), s.Table.Leases, s.Purses)
+			}
+		}
+		if d := check(t, nodes[1], policy.Request{Policy: "api", Key: key, Cost: 1000}); !d.Allowed {
+			t.Errorf("after a rest the whole burst is there again: %+v", d)
+		}
+	})
+}
+
+func TestDirectIsNotLent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 3, nil)
+		c := hammer(t, nodes, policy.Request{Policy: "direct", Key: "ann"}, time.Millisecond, 2*time.Second)
+		if len(c.by) != 1 || c.by[policy.Owner] < 3000 || c.admitted < 2990 || c.admitted > 3000 {
+			t.Errorf("decided by %v, %d admitted: want all by the owner, and all that comes in 2 s", c.by, c.admitted)
+		}
+		for _, n := range nodes {
+			if s := n.Stats(); s.Table.Leases.Hot != 0 || s.Purses != 0 || s.Renewals != 0 {
+				t.Errorf("%s: %+v, %d purses, %d renewals", n.Name(), s.Table.Leases, s.Purses, s.Renewals)
+			}
+		}
+	})
+}
+
+// TestOlderPeerIsAskedAsEver: a node of the first frame version neither lends nor borrows, and is refused by nobody.
+func TestOlderPeerIsAskedAsEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := new(mem.Network)
+		nodes := lendingCluster(t, 3, func(i int, c *Config) {
+			var members Static
+			for _, name := range []string{"n1", "n2", "n3"} {
+				members = append(members, ring.Member{ID: name, Boot: 1, Peer: name, State: ring.Active})
+			}
+			c.Connect = func(own transport.Hello, secret []byte) (Network, Membership) {
+				own.MinVersion, own.MaxVersion = transport.MinVersion, transport.MaxVersion
+				if i == 0 {
+					own.MaxVersion = 1
+				}
+				return network.Node(own.ID, own, secret), members
+			}
+		})
+		old := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "old")}
+		c := hammer(t, nodes[1:], old, time.Millisecond, 2*time.Second)
+		if len(c.by) != 1 || c.by[policy.Owner] == 0 {
+			t.Errorf("a key of the older node is decided by %v, want by the owner alone", c.by)
+		}
+		young := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[1], "young")}
+		c = hammer(t, nodes[:1], young, time.Millisecond, 2*time.Second)
+		if c.by[policy.Lease] != 0 && nodes[0].Stats().Renewals == 0 {
+			t.Errorf("a key of a younger node is decided by %v at the older one", c.by)
+		}
+	})
+}
+
+// TestDenyLease: who asks a bucket that is empty again and again is answered here, with the instant at which it fits.
+func TestDenyLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 2, nil)
+		h, err := nodes[0].Handle("slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var key string
+		for i := 0; key == ""; i++ { // one that the other node owns
+			var q question
+			req := policy.Request{Key: "k" + string(rune('a'+i))}
+			if err := h.read(&req, &q); err != nil {
+				t.Fatal(err)
+			}
+			if v := nodes[0].view.Load(); v.owner(q.part) != v.self {
+				key = req.Key
+			}
+		}
+		req := policy.Request{Policy: "slow", Key: key}
+		for range 2 {
+			if d := check(t, nodes[0], req); !d.Allowed {
+				t.Fatalf("%+v", d)
+			}
+		}
+		first := check(t, nodes[0], req)
+		if first.Allowed || first.DecidedBy != policy.Owner {
+			t.Fatalf("the third check: %+v, want a denial of the owner", first)
+		}
+		time.Sleep(100 * time.Millisecond)
+		for range 1000 {
+			d := check(t, nodes[0], req)
+			if d.Allowed || d.DecidedBy != policy.DenyLease || d.RetryAfter != first.RetryAfter-100*time.Millisecond || d.Remaining != 0 {
+				t.Fatalf("%+v, want a denial here that tells the same instant as %+v", d, first)
+			}
+		}
+		if d := check(t, nodes[0], policy.Request{Policy: "slow", Key: key, Cost: 3}); d.Allowed || !d.Never {
+			t.Fatalf("a cost above the burst: %+v, want never", d)
+		}
+		time.Sleep(first.RetryAfter - 100*time.Millisecond)
+		if d := check(t, nodes[0], req); !d.Allowed {
+			t.Fatalf("after the time that was told: %+v", d)
+		}
+		if s := nodes[1].Stats(); s.Served > 6 {
+			t.Errorf("the owner was asked %d times", s.Served)
+		}
+		time.Sleep(3 * time.Second)
+		if s := nodes[0].Stats(); s.Purses != 0 {
+			t.Errorf("%d deny leases are remembered after all is over", s.Purses)
+		}
+	})
+}
+
+// TestLeaverGivesBack: what a node holds when it leaves comes back, and does not burn.
+func TestLeaverGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 2, nil)
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
+		hammer(t, nodes[1:], req, 5*time.Millisecond, time.Second)
+		if out(nodes) == 0 {
+			t.Fatal("nothing was lent")
+		}
+		if err := nodes[1].Leave(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if l := nodes[0].Stats().Table.Leases; l.Out != 0 || l.Burned != 0 {
+			t.Errorf("%+v: want nothing out, and nothing burned", l)
+		}
+	})
+}
+
+// TestCrashOfAHolderBurns: what a node held when it was lost is gone, and only after its life does the bucket fill again.
+func TestCrashOfAHolderBurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 2, nil)
+		key := keyOwnedBy(t, nodes[0], "hot")
+		hammer(t, nodes[1:], policy.Request{Policy: "api", Key: key}, 5*time.Millisecond, time.Second)
+		lent := out(nodes)
+		if lent == 0 {
+			t.Fatal("nothing was lent")
+		}
+		if err := nodes[1].Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if d := check(t, nodes[0], policy.Request{Policy: "api", Key: key, Cost: 1000}); d.Allowed {
+			t.Errorf("the whole burst is admitted while %d are out: %+v", lent, d)
+		}
+		time.Sleep(2 * time.Second)
+		if d := check(t, nodes[0], policy.Request{Policy: "api", Key: key, Cost: 1000}); !d.Allowed {
+			t.Errorf("after their life: %+v", d)
+		}
+		if l := nodes[0].Stats().Table.Leases; l.Out != 0 || l.Burned != lent {
+			t.Errorf("%+v: want %d burned", l, lent)
+		}
+	})
+}
+
+// TestBatchSpendsLeases: the checks of a batch are decided like others.
+func TestBatchSpendsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 2, nil)
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
+		hammer(t, nodes[1:], req, 2*time.Millisecond, time.Second)
+		by := make(map[policy.DecidedBy]int)
+		for _, r := range nodes[1].CheckBatch(ctx, []policy.Request{req, req, {Policy: "nope"}, req}) {
+			if r.Err == nil && r.Decision.Allowed {
+				by[r.Decision.DecidedBy]++
+			}
+		}
+		if by[policy.Lease] != 3 {
+			t.Errorf("decided by %v, want 3 by lease", by)
+		}
+	})
+}
