@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/lease"
@@ -93,7 +94,7 @@ func (h *Handle) read(req *policy.Request, q *question) (err error) {
 	}
 	q.id = h.node.secrets.name(key)
 	q.part = h.node.partitions.Partition(q.id.Bytes())
-	if byKey && h.counts.sum(q.part)%memoSample == 0 {
+	if byKey && rand.Uint32()%memoSample == 0 {
 		h.memo.learn(req.Key, q)
 	}
 	return nil

@@ -45,15 +45,6 @@ func (h *Handle) count(part int, allowed bool, w where) {
 	}
 }
 
-// sum is the number of checks in the stripe of a partition.
-func (c *counts) sum(part int) (n uint64) {
-	s := &c.stripes[part%len(c.stripes)]
-	for w := range s.decided {
-		n += s.decided[w].allowed.Load() + s.decided[w].denied.Load()
-	}
-	return n
-}
-
 // counters are what a node counts besides.
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64

@@ -88,25 +88,12 @@ func (n *Node) heldGroups() []heldGroup {
 		for _, p := range s.byID {
 			all = append(all, heldGroup{
 				ID: idText(p.id), Policy: p.policy, Key: clip(p.key), Owner: p.link.member.ID,
-				Leased: p.Lease(now) != lease.ID{}, Left: p.Left(now), DenyFor: p.deniesFor(now), wanted: p.Demand(now).Tokens,
+				Leased: p.Lease(now) != lease.ID{}, Left: p.Left(now), DenyFor: p.DeniedFor(now), wanted: p.Demand(now).Tokens,
 			})
 		}
 		s.mu.Unlock()
 	}
 	return all
-}
-
-// deniesFor is for how long a purse with nothing left denies by the owner's word, or 0.
-func (p *purse) deniesFor(now bucket.Instant) time.Duration {
-	if p.Left(now) > 0 {
-		return 0
-	}
-	// What costs nothing is denied only because it is not this node's turn, for as long as that is so.
-	d, _ := p.Decision(p.group.Limits(), now, 0, lease.Denied)
-	if d.RetryAfter <= time.Nanosecond { // the least that a denial says
-		return 0
-	}
-	return d.RetryAfter
 }
 
 func idText(id bucket.ID) string { return fmt.Sprintf("%016x%016x", id.Hi, id.Lo) }

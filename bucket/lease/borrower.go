@@ -131,6 +131,19 @@ func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, 
 // Recalled takes in that the owner wants everything back: the caller closes the lease.
 func (b *Borrower) Recalled() { b.next = 0 }
 
+// DeniedFor returns for how long checks are denied here at now, by the owner's word; 0 while there is something to spend.
+func (b *Borrower) DeniedFor(now bucket.Instant) (d time.Duration) {
+	if b.Left(now) > 0 {
+		return 0
+	}
+	for _, until := range []bucket.Instant{b.denied, b.next} {
+		if ahead(now, until) {
+			d = max(d, time.Duration(until-now))
+		}
+	}
+	return d
+}
+
 // Demand returns what the borrower is asked for, at now.
 func (b *Borrower) Demand(now bucket.Instant) Demand { return b.demand.at(now) }
 

@@ -29,7 +29,7 @@ func (e *encoder) mark(w *world) mark {
 	for j, s := range w.states {
 		b = put(b, s.Tokens, int64(s.Frac), int64(s.Last-w.now), w.ideal[j])
 	}
-	b = put(b, int64(w.ledger.Last.Number), int64(w.crashes))
+	b = put(b, int64(w.ledger.Last.Number), int64(w.crashed))
 	if w.window > 0 {
 		b = put(b, int64(w.edge()))
 	}

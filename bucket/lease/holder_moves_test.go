@@ -24,7 +24,7 @@ func (w *world) holderMoves(all []move, i uint8) []move {
 	if h.purse.Left(w.now) > 0 {
 		add(spend)
 		if len(h.holds) < w.holds {
-			for v := range w.vectors {
+			for v := range w.costs {
 				all = append(all, move{do: takeAside, who: i, which: uint16(v)})
 			}
 		}
@@ -35,7 +35,7 @@ func (w *world) holderMoves(all []move, i uint8) []move {
 	if h.purse.Lease(w.now) != (ID{}) {
 		add(giveBack)
 	}
-	if w.crashes < w.mayCrash && h.asked > 0 {
+	if w.crashed < w.crashes && h.asked > 0 {
 		add(crash)
 	}
 	return all
@@ -63,7 +63,7 @@ func (w *world) act(m move) bool {
 		}
 		w.spent(one[:len(w.states)])
 	case takeAside:
-		held, ok := p.Hold(w.now, w.vectors[m.which])
+		held, ok := p.Hold(w.now, w.costs[m.which])
 		if !ok {
 			return false
 		}
@@ -85,7 +85,7 @@ func (w *world) act(m move) bool {
 	case giveBack:
 		return w.giveBack(h)
 	case crash:
-		w.crashes++
+		w.crashed++
 		h.purse, h.holds = Purse{}, h.holds[:0]
 		h.number = Number{Incarnation: h.number.Incarnation + 1}
 		if !w.remembers {

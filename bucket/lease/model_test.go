@@ -17,15 +17,15 @@ type rules struct {
 	limits    []bucket.Limit
 	ttl       int // of a lease, in ticks
 	holders   int
-	requests  int // of each holder, renewals included
-	leases    int // in all; requests that would open more don't arrive
-	grant     int // most tokens in one
-	vectors   [][]int64
-	holds     int // of one purse at a time, each of one of the vectors
-	checks    int // over several keys, each at one of the vectors
-	life      int // of their holds, in ticks
+	requests  int       // of each holder, renewals included
+	leases    int       // in all; requests that would open more don't arrive
+	grant     int       // most tokens in one
+	costs     [][]int64 // by state: what a hold may take
+	holds     int       // in one purse at a time
+	checks    int       // over several keys
+	life      int       // of their holds, in ticks
 	settles   bool
-	mayCrash  int
+	crashes   int  // of holders, in all
 	window    int  // its length in ticks, with limits that do not refill
 	late      int  // ticks in which the owner need not look at its bucket
 	resends   bool // of requests, with what is true then
@@ -39,47 +39,55 @@ type rules struct {
 func perTick(r, c int64) bucket.Limit { return bucket.Limit{Count: r, Per: tick, Burst: c} }
 
 var (
-	single = [][]int64{{1}}
-	pairs  = [][]int64{{1, 1}, {1, 0}, {0, 1}}
+	tight   = []bucket.Limit{perTick(1, 2)}
+	single  = [][]int64{{1}}
+	vectors = [][]int64{{1, 1}, {1, 0}, {0, 1}}
 )
 
 var (
 	small = []bucket.Limit{perTick(1, 3)}
 	brisk = []bucket.Limit{perTick(2, 5)}
-	group = []bucket.Limit{perTick(1, 3), perTick(2, 3)}
+	pair  = []bucket.Limit{perTick(1, 3), perTick(2, 3)}
 	quota = []bucket.Limit{{Burst: 3}}
 )
 
+// sets are the explorations.
 var sets = []rules{
 	{name: "lease", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2},
-	{name: "leaseR", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, resends: true, mayCrash: 1},
-	{name: "three", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 1},
-	{name: "threeL1", limits: small, ttl: 3, holders: 1, requests: 3, leases: 1, grant: 2},
-	{name: "two", limits: small, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2},
-	{name: "two2", limits: small, ttl: 3, holders: 2, requests: 2, leases: 2, grant: 1},
-	{name: "H3", limits: small, ttl: 3, holders: 3, requests: 1, leases: 3, grant: 1},
+	{name: "crash", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, resends: true, crashes: 1},
+	{name: "renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 1, grant: 1},
+	{name: "answers", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, remembers: true, crashes: 1},
 	{name: "brisk", limits: brisk, ttl: 4, holders: 1, requests: 2, leases: 1, grant: 2},
-	{name: "purse", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1,
-		vectors: single, holds: 1},
-	{name: "purse2", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 2,
-		vectors: single, holds: 2},
-	{name: "several", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1,
-		vectors: single, checks: 1, life: 2},
-	{name: "several2", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1,
-		vectors: single, checks: 2, life: 2},
-	{name: "severalp", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1,
-		vectors: single, holds: 1, checks: 1, life: 2},
-	{name: "group", limits: group, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1,
-		vectors: pairs, holds: 1},
-	{name: "groupc", limits: group, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1,
-		vectors: pairs, checks: 2, life: 2},
-	{name: "window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1,
-		vectors: single, checks: 1, life: 2, window: 3},
-	{name: "late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 2,
-		late: 5},
-	{name: "settle", limits: small, ttl: 3, holders: 1, requests: 1, leases: 2, grant: 2,
-		vectors: single, checks: 1, life: 2, settles: true},
-	{name: "remember", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, remembers: true, mayCrash: 1},
+	{name: "late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 2, late: 5},
+	{name: "two", limits: small, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2},
+	{name: "three", limits: tight, ttl: 3, holders: 3, requests: 1, leases: 2, grant: 1},
+	{name: "purse", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1},
+	{name: "holds", limits: small, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 2, costs: single, holds: 2},
+	{name: "several", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: single, holds: 1,
+		checks: 1, life: 2},
+	{name: "settle", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 2, costs: single, checks: 1,
+		life: 2, settles: true},
+	{name: "group", limits: group, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1, costs: vectors, holds: 1},
+	{name: "vectors", limits: group, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: vectors, checks: 1,
+		life: 2},
+	{name: "window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, window: 3},
+	{name: "edge", limits: quota, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: single, holds: 1,
+		checks: 1, life: 2, window: 3},
+
+	{name: "deep renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 2, deep: true},
+	{name: "deep two", limits: small, ttl: 3, holders: 2, requests: 2, leases: 2, grant: 1, deep: true},
+	{name: "deep brisk", limits: brisk, ttl: 4, holders: 2, requests: 1, leases: 2, grant: 2, deep: true},
+	{name: "deep three", limits: small, ttl: 3, holders: 3, requests: 1, leases: 3, grant: 1, deep: true},
+	{name: "deep purse", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 1, costs: single, holds: 1,
+		resends: true, crashes: 1, deep: true},
+	{name: "deep several", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
+		checks: 2, life: 2, settles: true, deep: true},
+	{name: "deep group", limits: group, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2, costs: vectors, holds: 1,
+		checks: 1, life: 2, deep: true},
+	{name: "deep window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
+		checks: 1, life: 2, window: 3, deep: true},
+	{name: "deep late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2, costs: single, checks: 1,
+		life: 2, late: 5, deep: true},
 }
 
 // TestModel explores the real machines in every order of events: nothing is ever admitted beyond the limit, and the

@@ -58,7 +58,7 @@ func (m move) describe(w *world) string {
 		}
 		return fmt.Sprintf("the owner gets from %s %v, and may grant %d", names[m.who], l, m.tokens)
 	case takeAside:
-		return fmt.Sprintf("%s: hold %d in the purse", names[m.who], w.vectors[m.which])
+		return fmt.Sprintf("%s: hold %d in the purse", names[m.who], w.costs[m.which])
 	case askSeveral, holdSeveral, grantedSeveral, commitSeveral, putBackSeveral, endSeveral:
 		return fmt.Sprintf("check %d: %s", m.who, deeds[m.do])
 	}

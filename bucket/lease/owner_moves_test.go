@@ -72,7 +72,7 @@ func (w *world) severalMoves(all []move, i uint8) []move {
 		if i > 0 && w.checks[i-1].phase == unsent {
 			return all
 		}
-		for v := range w.vectors {
+		for v := range w.costs {
 			all = append(all, move{do: askSeveral, who: i, which: uint16(v)})
 		}
 		return all
@@ -99,7 +99,7 @@ func (w *world) severally(m move) bool {
 	c := &w.checks[m.who]
 	switch m.do {
 	case askSeveral:
-		*c = several{phase: waits, costs: w.vectors[m.which], pledge: Pledge{Sent: w.now}}
+		*c = several{phase: waits, costs: w.costs[m.which], pledge: Pledge{Sent: w.now}}
 	case holdSeveral:
 		life := w.cut(w.life)
 		if !w.ledger.Hold(w.group(), w.now, checkID(int(m.who)), c.costs, lives(life)) {

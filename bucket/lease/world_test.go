@@ -34,7 +34,7 @@ type world struct {
 	holders []holder
 	checks  []several
 	settled [2]bool // whether the settlement was sent, and whether it has arrived once
-	crashes int
+	crashed int
 	// ideal is what one bucket in one place would hold after the same admissions. Below zero, more was admitted than the
 	// limit allows over some window, by as much.
 	ideal [mostStates]int64

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/drossel-dev/drossel/bucket"
-	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // ErrFull is returned for a key that has no slot yet when the memory bound is reached and no full group could make
@@ -28,18 +27,18 @@ type Table struct {
 	bytes   atomic.Int64 // of all arrays
 	refused atomic.Uint64
 
-	lending         Lending
-	heated          atomic.Uint64 // groups that became hot, ever
-	hot             atomic.Int64  // groups that are
-	burned, recalls atomic.Int64  // of lenders that are gone
+	lending Lending
+	heated  atomic.Uint64 // groups that became hot, ever
+	hot     atomic.Int64  // groups that are
 }
 
-// partition fills a cache line, so that two cores at work on neighbours do not slow each other.
+// partition is padded to a cache line, so that two cores at work on neighbours do not slow each other.
 type partition struct {
-	mu      sync.Mutex
-	one     *slab           // groups of one limit, nearly all
-	more    []*slab         // groups of 2 to MaxStates, by size-2
-	lenders []*lease.Lender // of hot groups, by the place that their slots name; nil where free
+	mu   sync.Mutex
+	one  *slab    // groups of one limit, nearly all
+	more []*slab  // groups of 2 to MaxStates, by size-2
+	hot  *lenders // nil before the first
+	_    [16]byte
 }
 
 // New returns an empty table of that many partitions, whose arrays take maxBytes at most, at least
@@ -189,34 +188,14 @@ type Stats struct {
 	Leases LeaseStats
 }
 
-// LeaseStats is what a table has lent.
-type LeaseStats struct {
-	// Hot groups have been asked for often by other nodes; Out tokens of theirs are out, of the Lendable ones.
-	Hot           int
-	Out, Lendable int64
-	// Burned tokens were lent, and neither reported as spent nor given back in time; Recalls asked all holders of a group to
-	// give back. Both since the table was made.
-	Burned, Recalls int64
-}
-
 // Stats counts. It locks each partition in turn, for a moment.
 func (t *Table) Stats() Stats {
 	st := Stats{Bytes: t.bytes.Load(), Refused: t.refused.Load()}
-	l := &st.Leases
-	l.Burned, l.Recalls = t.burned.Load(), t.recalls.Load()
 	for i := range t.parts {
 		p := &t.parts[i]
 		p.mu.Lock()
 		p.each(func(s *slab) { st.Groups += s.used })
-		for _, lender := range p.lenders {
-			if lender != nil {
-				l.Hot++
-				l.Out += lender.Out()
-				l.Lendable += lender.Lendable()
-				l.Burned += lender.Burned()
-				l.Recalls += lender.Recalls()
-			}
-		}
+		st.Leases.add(p.hot)
 		p.mu.Unlock()
 	}
 	return st
