@@ -39,16 +39,14 @@ type rules struct {
 func perTick(r, c int64) bucket.Limit { return bucket.Limit{Count: r, Per: tick, Burst: c} }
 
 var (
-	tight   = []bucket.Limit{perTick(1, 2)}
-	single  = [][]int64{{1}}
-	vectors = [][]int64{{1, 1}, {1, 0}, {0, 1}}
-)
-
-var (
+	tight = []bucket.Limit{perTick(1, 2)}
 	small = []bucket.Limit{perTick(1, 3)}
 	brisk = []bucket.Limit{perTick(2, 5)}
 	pair  = []bucket.Limit{perTick(1, 3), perTick(2, 3)}
-	quota = []bucket.Limit{{Burst: 3}}
+	quota = []bucket.Limit{{Burst: 3}} // of a window
+
+	single  = [][]int64{{1}}
+	vectors = [][]int64{{1, 1}, {1, 0}, {0, 1}}
 )
 
 // sets are the explorations.
@@ -67,26 +65,26 @@ var sets = []rules{
 		checks: 1, life: 2},
 	{name: "settle", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 2, costs: single, checks: 1,
 		life: 2, settles: true},
-	{name: "group", limits: group, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1, costs: vectors, holds: 1},
-	{name: "vectors", limits: group, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: vectors, checks: 1,
+	{name: "group", limits: pair, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1, costs: vectors, holds: 1},
+	{name: "vectors", limits: pair, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: vectors, checks: 1,
 		life: 2},
 	{name: "window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, window: 3},
 	{name: "edge", limits: quota, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: single, holds: 1,
 		checks: 1, life: 2, window: 3},
 
-	{name: "deep renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 2, deep: true},
-	{name: "deep two", limits: small, ttl: 3, holders: 2, requests: 2, leases: 2, grant: 1, deep: true},
-	{name: "deep brisk", limits: brisk, ttl: 4, holders: 2, requests: 1, leases: 2, grant: 2, deep: true},
-	{name: "deep three", limits: small, ttl: 3, holders: 3, requests: 1, leases: 3, grant: 1, deep: true},
-	{name: "deep purse", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 1, costs: single, holds: 1,
+	{name: "deep-renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 2, deep: true},
+	{name: "deep-two", limits: small, ttl: 3, holders: 2, requests: 2, leases: 2, grant: 1, deep: true},
+	{name: "deep-brisk", limits: brisk, ttl: 4, holders: 2, requests: 1, leases: 2, grant: 2, deep: true},
+	{name: "deep-three", limits: small, ttl: 3, holders: 3, requests: 1, leases: 3, grant: 1, deep: true},
+	{name: "deep-purse", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 1, costs: single, holds: 1,
 		resends: true, crashes: 1, deep: true},
-	{name: "deep several", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
+	{name: "deep-several", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
 		checks: 2, life: 2, settles: true, deep: true},
-	{name: "deep group", limits: group, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2, costs: vectors, holds: 1,
+	{name: "deep-group", limits: pair, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2, costs: vectors, holds: 1,
 		checks: 1, life: 2, deep: true},
-	{name: "deep window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
+	{name: "deep-window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
 		checks: 1, life: 2, window: 3, deep: true},
-	{name: "deep late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2, costs: single, checks: 1,
+	{name: "deep-late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2, costs: single, checks: 1,
 		life: 2, late: 5, deep: true},
 }
 

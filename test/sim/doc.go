@@ -5,7 +5,7 @@
 // broken connections, and messages about leases that are lost, repeated or late. Clocks drift and stand still. All that
 // is drawn comes from one seed:
 //
-//	go test ./test/sim -run TestRandom              20 seeds
+//	go test ./test/sim -run TestRandom              20 seeds, or 5 with -race
 //	go test ./test/sim -run TestRandom -seeds 1000  more of them
 //	go test ./test/sim -run TestRandom -seed 17 -v  one of them, and its story
 //

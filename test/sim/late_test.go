@@ -8,8 +8,8 @@ import (
 
 // TestLateSpending keeps a holder from its owner until its lease is burned and the bucket full again, empties that, and
 // has the holder asked for much at once. One that was stopped spends what was left, which is too much, but no more than
-// the oracle allows for it: the fault is a real one, and would be found without the allowance. One that was only cut off
-// knows that its lease has ended, however late it heard of it.
+// the oracle allows for it: the fault is a real one, and would be found without the allowance. One that was only cut
+// off knows that its lease has ended, however late it heard of it.
 func TestLateSpending(t *testing.T) {
 	const stops, again = 3 * time.Second, 6 * time.Second
 	for _, c := range []struct {

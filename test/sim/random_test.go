@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many seeds TestRandom runs, from 1 up")
+	seeds = flag.Int("seeds", defaultSeeds, "how many seeds TestRandom runs, from 1 up")
 	seed  = flag.Uint64("seed", 0, "the one seed that TestRandom runs, instead")
 )
 
@@ -36,6 +36,9 @@ func TestRandom(t *testing.T) {
 				worst = max(worst, v.over)
 			})
 		})
+	}
+	if *seed == 0 && sum.admittedBy[policy.Lease] == 0 {
+		t.Error("no lease was used, so this has shown nothing of them")
 	}
 	t.Logf("%v; %d checks and %d lease requests sent; faults allowed %d tokens, the worst over-admission was %d",
 		&sum, sent.checks, sent.requests, forgiven, worst)

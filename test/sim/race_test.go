@@ -1,0 +1,6 @@
+//go:build race
+
+package sim
+
+// defaultSeeds is small, for a run takes seven times as long.
+const defaultSeeds = 5
