@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -224,8 +225,9 @@ func TestRenew(t *testing.T) {
 	b := borrower(2*sec, 10)
 	b.Check(2*sec, 3, trip)
 	r := b.Renew(2*sec+10*ms, number(9))
-	if r.Number != number(9) || r.Lease != leaseID(1, 1) || r.Spent != 3 || r.Left != 7 || r.Demand != b.Demand(2*sec+10*ms) {
-		t.Errorf("%+v", r)
+	want := Request{Number: number(9), Lease: leaseID(1, 1), Spent: 3, Left: 7, Demand: b.Demand(2*sec + 10*ms)}
+	if !reflect.DeepEqual(r, want) {
+		t.Errorf("%+v, want %+v", r, want)
 	}
 }
 
@@ -236,21 +238,24 @@ func TestDecision(t *testing.T) {
 	b.grant(now, Answer{Lease: leaseID(1, 1), Tokens: 10, Next: 125 * time.Millisecond,
 		Level: Level{Remaining: 500, ResetAfter: 500 * time.Millisecond}})
 	b.Check(now, 4, trip)
-	d, which := b.Decision(thousands, now+100*ms, 4, Spent)
-	if want := (bucket.Decision{Allowed: true, Remaining: 606, ResetAfter: 394 * time.Millisecond}); d != want || which != 0 {
-		t.Errorf("spent: %+v, want %+v", d, want)
-	}
-	d, _ = b.Decision(thousands, now+100*ms, 700, Denied)
-	if want := (bucket.Decision{Remaining: 606, RetryAfter: 94 * time.Millisecond, ResetAfter: 394 * time.Millisecond}); d != want {
-		t.Errorf("denied: %+v, want %+v", d, want)
-	}
-	d, _ = b.Decision(thousands, now+100*ms, 7, Denied) // there would be enough, but its turn is in 25 ms
-	if want := (bucket.Decision{Remaining: 606, RetryAfter: 25 * time.Millisecond, ResetAfter: 394 * time.Millisecond}); d != want {
-		t.Errorf("not its turn: %+v, want %+v", d, want)
-	}
-	d, _ = b.Decision(thousands, now+sec, 1, Spent)
-	if want := (bucket.Decision{Allowed: true, Remaining: 1000}); d != want {
-		t.Errorf("full: %+v, want %+v", d, want)
+	const reset = 394 * time.Millisecond
+	for _, tt := range []struct {
+		name    string
+		after   bucket.Instant
+		cost    int64
+		verdict Verdict
+		want    bucket.Decision
+	}{
+		{"spent", 100 * ms, 4, Spent, bucket.Decision{Allowed: true, Remaining: 606, ResetAfter: reset}},
+		{"too dear", 100 * ms, 700, Denied,
+			bucket.Decision{Remaining: 606, RetryAfter: 94 * time.Millisecond, ResetAfter: reset}},
+		{"not its turn for another 25 ms", 100 * ms, 7, Denied,
+			bucket.Decision{Remaining: 606, RetryAfter: 25 * time.Millisecond, ResetAfter: reset}},
+		{"full", sec, 1, Spent, bucket.Decision{Allowed: true, Remaining: 1000}},
+	} {
+		if d, which := b.Decision(thousands, now+tt.after, tt.cost, tt.verdict); d != tt.want || which != 0 {
+			t.Errorf("%s: %+v of limit %d, want %+v", tt.name, d, which, tt.want)
+		}
 	}
 }
 
@@ -274,7 +279,7 @@ func TestRested(t *testing.T) {
 		t.Error("while it waits")
 	}
 	b.Answer(now, thousands, &Answer{Number: number(1), Lease: leaseID(1, 1), Tokens: 1, TTL: TTL}, trip)
-	if b.Rested(now+2*sec-1) || !b.Rested(now+2*sec) {
-		t.Error("with a lease")
+	if b.Rested(now+2*sec) || !b.Rested(now+2*sec+1) {
+		t.Error("after a lease")
 	}
 }

@@ -27,7 +27,7 @@ type meter struct {
 
 const (
 	forgets = 100 * time.Millisecond
-	meters  = 10 * time.Millisecond // how often sums are taken into the mean
+	meters  = time.Millisecond // how often sums are taken into the mean
 )
 
 // add counts one check at now.

@@ -57,7 +57,9 @@ func TestMeter(t *testing.T) {
 }
 
 func TestDemandCost(t *testing.T) {
-	for d, want := range map[Demand]float64{{}: 1, {Tokens: 10, Checks: 10}: 1, {Tokens: 50, Checks: 10}: 5, {Tokens: 1, Checks: 10}: 1} {
+	for d, want := range map[Demand]float64{
+		{}: 1, {Tokens: 10, Checks: 10}: 1, {Tokens: 50, Checks: 10}: 5, {Tokens: 1, Checks: 10}: 1,
+	} {
 		if got := d.cost(); got != want {
 			t.Errorf("the mean cost of %+v is %v, want %v", d, got, want)
 		}

@@ -12,8 +12,8 @@ import (
 // mark names a world among all: 128 bits, so that two different ones are never taken for one.
 type mark [2]uint64
 
-// encoder writes worlds as bytes. Worlds that differ only in which holder is which, or in how long they have lasted, are
-// written alike.
+// encoder writes worlds as bytes. Worlds that differ only in which holder is which, or in how long they have lasted,
+// are written alike.
 type encoder struct {
 	seeds  [2]maphash.Seed
 	out    []byte

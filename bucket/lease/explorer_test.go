@@ -17,8 +17,7 @@ type explorer struct {
 	tried int      // moves
 }
 
-// explore visits all worlds, or as many as most, and returns how many there were. If an invariant is broken, trace is the
-// shortest way to where it is.
+// explore visits all worlds, or as many as most. If an invariant is broken, trace is the shortest way to where it is.
 func explore(r *rules, most int) (e *explorer, complete bool, trace string) {
 	r.post = new(post)
 	e = &explorer{seen: make(map[mark]struct{})}

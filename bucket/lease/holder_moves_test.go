@@ -108,8 +108,8 @@ func (w *world) giveBack(h *holder) bool {
 	return true
 }
 
-// forgetAnswers drops the answers to requests before the one that is sent now: a purse takes none of them. One set of rules
-// keeps them, to show that.
+// forgetAnswers drops the answers to requests before the one that is sent now: a purse takes none of them. One set of
+// rules keeps them, to show that.
 func (h *holder) forgetAnswers(p *post) {
 	h.letters = slices.DeleteFunc(h.letters, func(l uint16) bool { return p.letters[l].answer != nil })
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"math"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -114,13 +115,14 @@ func (l *Lender) Look(g Group, now bucket.Instant, cost int64) (bucket.Decision,
 }
 
 // denyFor is how long a requester whose check was denied need not ask again: until the cost may fit, and not before its
-// share has paid for it, so that all who wait do not come at once and one who asks often does not get all.
+// share has paid for it, so that all who wait do not come at once and one who asks often does not get all. The share is what
+// it would get if it asked for all it can: who asks for less does not have to wait for longer.
 func (l *Lender) denyFor(g Group, now bucket.Instant, r *requester, which int, d bucket.Decision, cost int64) time.Duration {
 	if d.Never() {
 		return DenyMax
 	}
 	wait := d.RetryAfter
-	if share := l.share(now, r, perSecond(g.Limits[which])); share*DenyMax.Seconds() <= float64(cost) {
+	if share := l.share(now, r, perSecond(g.Limits[which]), math.Inf(1)); share*DenyMax.Seconds() <= float64(cost) {
 		wait = DenyMax
 	} else {
 		wait = max(wait, time.Duration(float64(cost)/share*float64(time.Second)))

@@ -5,88 +5,14 @@ import (
 	"math"
 	"testing"
 	"time"
-
-	"github.com/drossel-dev/drossel/bucket"
 )
 
-var deep = flag.Bool("lease.deep", false, "TestModel: explore the large sets of rules as well, for many minutes")
+var deep = flag.Bool("lease.deep", false, "TestModel: explore the large sets of rules as well: long, and with much memory")
 
-// rules are the constants of one exploration. What is not named does not happen.
-type rules struct {
-	name      string
-	limits    []bucket.Limit
-	ttl       int // of a lease, in ticks
-	holders   int
-	requests  int       // of each holder, renewals included
-	leases    int       // in all; requests that would open more don't arrive
-	grant     int       // most tokens in one
-	costs     [][]int64 // by state: what a hold may take
-	holds     int       // in one purse at a time
-	checks    int       // over several keys
-	life      int       // of their holds, in ticks
-	settles   bool
-	crashes   int  // of holders, in all
-	window    int  // its length in ticks, with limits that do not refill
-	late      int  // ticks in which the owner need not look at its bucket
-	resends   bool // of requests, with what is true then
-	remembers bool // answers to requests of before may still arrive
-	deep      bool
-
-	post *post
-}
-
-// perTick is a limit of r tokens a tick.
-func perTick(r, c int64) bucket.Limit { return bucket.Limit{Count: r, Per: tick, Burst: c} }
-
-var (
-	tight = []bucket.Limit{perTick(1, 2)}
-	small = []bucket.Limit{perTick(1, 3)}
-	brisk = []bucket.Limit{perTick(2, 5)}
-	pair  = []bucket.Limit{perTick(1, 3), perTick(2, 3)}
-	quota = []bucket.Limit{{Burst: 3}} // of a window
-
-	single  = [][]int64{{1}}
-	vectors = [][]int64{{1, 1}, {1, 0}, {0, 1}}
+const (
+	mostBriefly = 10_000     // worlds of a set with the race detector, or with -short
+	mostDeep    = 20_000_000 // worlds of a large set
 )
-
-// sets are the explorations.
-var sets = []rules{
-	{name: "lease", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2},
-	{name: "crash", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, resends: true, crashes: 1},
-	{name: "renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 1, grant: 1},
-	{name: "answers", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, remembers: true, crashes: 1},
-	{name: "brisk", limits: brisk, ttl: 4, holders: 1, requests: 2, leases: 1, grant: 2},
-	{name: "late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 2, late: 5},
-	{name: "two", limits: small, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2},
-	{name: "three", limits: tight, ttl: 3, holders: 3, requests: 1, leases: 2, grant: 1},
-	{name: "purse", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1},
-	{name: "holds", limits: small, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 2, costs: single, holds: 2},
-	{name: "several", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: single, holds: 1,
-		checks: 1, life: 2},
-	{name: "settle", limits: small, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 2, costs: single, checks: 1,
-		life: 2, settles: true},
-	{name: "group", limits: pair, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1, costs: vectors, holds: 1},
-	{name: "vectors", limits: pair, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: vectors, checks: 1,
-		life: 2},
-	{name: "window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, window: 3},
-	{name: "edge", limits: quota, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: single, holds: 1,
-		checks: 1, life: 2, window: 3},
-
-	{name: "deep-renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 2, deep: true},
-	{name: "deep-two", limits: small, ttl: 3, holders: 2, requests: 2, leases: 2, grant: 1, deep: true},
-	{name: "deep-brisk", limits: brisk, ttl: 4, holders: 2, requests: 1, leases: 2, grant: 2, deep: true},
-	{name: "deep-three", limits: small, ttl: 3, holders: 3, requests: 1, leases: 3, grant: 1, deep: true},
-	{name: "deep-purse", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 1, costs: single, holds: 1,
-		resends: true, crashes: 1, deep: true},
-	{name: "deep-several", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
-		checks: 2, life: 2, settles: true, deep: true},
-	{name: "deep-group", limits: pair, ttl: 3, holders: 2, requests: 1, leases: 2, grant: 2, costs: vectors, holds: 1,
-		checks: 1, life: 2, deep: true},
-	{name: "deep-window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, costs: single, holds: 1,
-		checks: 1, life: 2, window: 3, deep: true},
-	{name: "deep-late", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2, costs: single, checks: 1,
-		life: 2, late: 5, deep: true},
-}
 
 // TestModel explores the real machines in every order of events: nothing is ever admitted beyond the limit, and the
 // invariants hold at each moment.
@@ -97,15 +23,22 @@ func TestModel(t *testing.T) {
 				t.Skip("large: run with -lease.deep")
 			}
 			most := math.MaxInt
-			if raceDetector || testing.Short() {
-				most = 20_000
+			switch {
+			case raceDetector || testing.Short():
+				most = mostBriefly
+			case r.deep:
+				most = mostDeep
 			}
 			began := time.Now()
 			e, complete, trace := explore(&r, most)
 			if trace != "" {
 				t.Fatalf("broken:\n%s", trace)
 			}
-			t.Logf("%d worlds, %d moves, complete %v, %.1f s", len(e.by), e.tried, complete, time.Since(began).Seconds())
+			if !complete && most == math.MaxInt {
+				t.Error("not all was explored")
+			}
+			took := time.Since(began).Seconds()
+			t.Logf("%d worlds, %d moves, complete %v, %.1f s: %v", len(e.by), e.tried, complete, took, &r)
 		})
 	}
 }

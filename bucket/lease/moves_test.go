@@ -130,8 +130,8 @@ func (w *world) spent(costs []int64) {
 	}
 }
 
-// passTime moves to the next tick, at which the oracle refills, and the owner as well unless it looks seldom. At the edge
-// of a window every bucket is full again but for what is out.
+// passTime moves to the next tick, at which the oracle refills, and the owner as well unless it looks seldom. At the
+// edge of a window every bucket is full again but for what is out.
 func (w *world) passTime() bool {
 	w.now += bucket.Instant(tick)
 	for j, l := range w.limits {

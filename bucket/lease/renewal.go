@@ -70,8 +70,14 @@ func (b *Borrower) Renew(now bucket.Instant, number Number) Request {
 	return r
 }
 
-// Rested says that there is nothing to remember at now: no lease, no word of the owner that still holds, no check lately.
+// Rested says that there is nothing to remember at now: no lease, no word of the owner that still holds, no check lately. Who
+// had a lease may soon want one again, and is remembered for longer: it then asks without having to be made an offer.
 func (b *Borrower) Rested(now bucket.Instant) bool {
-	_, waiting := b.Waiting()
-	return !waiting && !b.alive(now) && !ahead(now, b.denied) && !ahead(now, b.next) && now-b.checked > bucket.Instant(Idle)
+	if _, waiting := b.Waiting(); waiting || b.alive(now) || ahead(now, b.denied) || ahead(now, b.next) {
+		return false
+	}
+	if b.had {
+		return now-b.checked > bucket.Instant(TTL)
+	}
+	return now-b.checked > bucket.Instant(Idle)
 }

@@ -52,16 +52,16 @@ func (l *Lender) active(now bucket.Instant, but *requester) (n int) {
 	return n
 }
 
-// share is what a requester gets of a rate, in tokens per second.
-func (l *Lender) share(now bucket.Instant, of *requester, rate float64) float64 {
+// share is what a requester gets of a rate if it asks for so much, both in tokens per second.
+func (l *Lender) share(now bucket.Instant, of *requester, rate, demand float64) float64 {
 	var room [MaxRequesters]float64
-	demands := room[:0]
+	demands := append(room[:0], demand)
 	for i := range l.requesters {
-		if r := &l.requesters[i]; r == of || r.present(now) && r.demand.Tokens > 0 {
+		if r := &l.requesters[i]; r != of && r.present(now) && r.demand.Tokens > 0 {
 			demands = append(demands, visible*r.demand.Tokens)
 		}
 	}
-	return maxMin(rate, demands, visible*of.demand.Tokens)
+	return maxMin(rate, demands, demand)
 }
 
 // Lendable returns how many tokens may be out at a time.

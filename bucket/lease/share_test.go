@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestMaxMin(t *testing.T) {
@@ -31,25 +33,22 @@ func TestMaxMin(t *testing.T) {
 	}
 }
 
-// TestMaxMinDividesTheRate: the shares never come to more than the rate, nor to less while somebody wants more.
+// TestMaxMinDividesTheRate: the shares never come to more than the rate, nor to less while somebody wants more, and
+// nobody gets less than an equal part but who wants less.
 func TestMaxMinDividesTheRate(t *testing.T) {
-	for _, demands := range [][]float64{{1}, {1, 2, 3, 4}, {5, 5, 5}, {0, 1, 100, 1000}, {7, 7, 300, 2, 9, 40}} {
-		total := 0.0
+	rapid.Check(t, func(t *rapid.T) {
+		demands := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, MaxRequesters).Draw(t, "demands")
+		rate := rapid.Float64Range(0, 1e6).Draw(t, "rate")
+		total, given, least := 0.0, 0.0, rate/float64(len(demands))
 		for _, d := range demands {
-			total += d
-		}
-		for rate := 0.0; rate < 1200; rate += 7 {
-			given, least := 0.0, rate/float64(len(demands))
-			for _, d := range demands {
-				gets := maxMin(rate, slices.Clone(demands), d)
-				if gets > d || gets < min(d, least)-1e-9 {
-					t.Fatalf("%v of %v at %v gets %v", d, demands, rate, gets)
-				}
-				given += gets
+			gets := maxMin(rate, slices.Clone(demands), d)
+			if gets > d || gets < min(d, least)*(1-1e-9) {
+				t.Fatalf("%v of %v at %v gets %v", d, demands, rate, gets)
 			}
-			if math.Abs(given-min(rate, total)) > 1e-6 {
-				t.Fatalf("%v at %v get %v in all", demands, rate, given)
-			}
+			given, total = given+gets, total+d
 		}
-	}
+		if math.Abs(given-min(rate, total)) > 1e-9*rate {
+			t.Fatalf("%v at %v get %v in all", demands, rate, given)
+		}
+	})
 }

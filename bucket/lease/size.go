@@ -54,7 +54,7 @@ func (l *Lender) ration(g Group, now bucket.Instant, r *requester, left int64) i
 		if rate == 0 {
 			return 0 // what is there is for forwarded checks
 		}
-		share := l.share(now, r, rate)
+		share := l.share(now, r, rate, visible*r.demand.Tokens)
 		due = min(due, tokensIn(share, since)*steer(float64(s.Tokens), tokensIn(rate, l.terms.Pace)))
 		gets = min(gets, due, float64(s.Tokens), float64(limit.Burst)/lendPart-float64(l.out))
 		least = min(least, share)

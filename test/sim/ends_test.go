@@ -102,8 +102,13 @@ func (s *answering) Send(frame []byte) error {
 		delete(s.asked, a.Number)
 		s.asking.Unlock()
 		// Whom a check was passed on to has counted it.
-		if a.Status == transport.Decided && a.Decision.Allowed && a.By == "" && !c.Look {
-			s.tap.cluster.admitted(s.tap.cluster.groupOf(c.ID), s.from, s.owner, c.Cost, 0)
+		if a.Status != transport.Decided || a.By != "" || c.Look {
+			continue
+		}
+		if g := s.tap.cluster.groupOf(c.ID); a.Decision.Allowed {
+			s.tap.cluster.admitted(g, s.from, s.owner, c.Cost, 0)
+		} else {
+			s.tap.cluster.denied(g, c.Cost)
 		}
 	}
 	return s.Stream.Send(frame)

@@ -70,6 +70,8 @@ func (c *cluster) check(node int, g *group, cost int64) policy.Decision {
 	d := c.ask(node, g, policy.Request{Cost: cost})
 	here := d.Node == c.names[node]
 	switch {
+	case !d.Allowed && (d.DecidedBy == policy.DenyLease || d.DecidedBy == policy.Owner && here):
+		c.denied(g, cost)
 	case !d.Allowed:
 	case d.DecidedBy == policy.Lease && c.clocks[node].isStopped():
 		c.admitted(g, c.names[node], d.DecidedBy.String(), cost, cost) // its lease may have ended in truth
@@ -86,6 +88,12 @@ func (c *cluster) admitted(g *group, node, by string, cost, allowed int64) {
 	c.oracle.admit(g, admission{
 		at: time.Since(c.began), now: c.clocks[g.owner].Now(), node: node, by: by, cost: cost, allowed: allowed,
 	})
+}
+
+func (c *cluster) denied(g *group, cost int64) {
+	if g != nil {
+		c.oracle.deny(g, c.clocks[g.owner].Now(), cost)
+	}
 }
 
 // drained waits until all that was lent must be back or burned and every bucket full, and says which is not. A bucket

@@ -2,4 +2,7 @@
 
 package sim
 
-const defaultSeeds = 20
+const (
+	defaultSeeds = 20
+	raceDetector = false
+)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"sync"
@@ -58,6 +59,12 @@ func (r *reference) refill(now bucket.Instant) {
 	}
 }
 
+// holds returns the whole tokens that the bucket would hold at now.
+func (r *reference) holds(now bucket.Instant) int64 {
+	r.refill(now)
+	return new(big.Int).Div(r.level, r.per).Int64()
+}
+
 func (r *reference) tokens(n int64) *big.Int { return new(big.Int).Mul(big.NewInt(n), r.per) }
 
 // over is the over-admission in whole tokens, rounded up: the most by which any span of time had more than burst and
@@ -87,6 +94,7 @@ type oracle struct {
 	fed        int
 	forgiven   int64 // tokens that injected faults allow
 	excess     []string
+	early      map[*group]int64 // the most that was held when a cost was denied that it could have paid
 }
 
 // watch begins to judge a group, whose buckets are full now.
@@ -118,6 +126,30 @@ func (o *oracle) admit(g *group, a admission) {
 				"%d too much so far: %+v", a.at, g, a.cost, a.node, a.by, i, r.over(), r.limit))
 		}
 	}
+}
+
+// deny notes that a cost was denied. If every limit, with the same admissions behind it, would have held it in one place,
+// the denial came early: by the least that any of them held.
+func (o *oracle) deny(g *group, now bucket.Instant, cost int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	least := int64(math.MaxInt64)
+	for _, r := range o.references[g] {
+		least = min(least, r.holds(now))
+	}
+	if least < cost || least == math.MaxInt64 {
+		return
+	}
+	if o.early == nil {
+		o.early = make(map[*group]int64)
+	}
+	o.early[g] = max(o.early[g], least)
+}
+
+func (o *oracle) earliest(g *group) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.early[g]
 }
 
 // verdict is what an oracle has found.

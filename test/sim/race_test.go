@@ -4,3 +4,6 @@ package sim
 
 // defaultSeeds is small, for a run takes seven times as long.
 const defaultSeeds = 5
+
+// raceDetector says whether this was built with it.
+const raceDetector = true

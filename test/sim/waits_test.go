@@ -40,11 +40,13 @@ func TestNewcomer(t *testing.T) {
 // TestDearRequest has one caller want nine tenths of the burst every 5 s, beside others who leave it enough. Who waits
 // as long as it is told, 2 s at the most, passes within the life of a lease and one such wait.
 func TestDearRequest(t *testing.T) {
+	figures(t)
 	const cost = rate * 9 / 10
 	for _, load := range []float64{0.3, 0.5, 0.8} {
 		t.Run(fmt.Sprintf("%.1fx", load), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHot(t, holders, 2*ms)
+				h.dearest = cost
 				var waits []time.Duration
 				st := h.load(42*time.Second, h.even(load*rate, h.holders), func() {
 					for range 8 {
