@@ -10,8 +10,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// TestStateFrom: a bucket rebuilt from what a Look has told answers like the one that was looked at: the same tokens, and
-// waits that are a nanosecond longer at most, and never shorter.
+// TestStateFrom: a bucket rebuilt from what a Look has told answers like the one that was looked at: the same tokens,
+// and waits that are a nanosecond longer at most, and never shorter.
 func TestStateFrom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Filter(func(l bucket.Limit) bool { return l.Burst > 0 }).Draw(t, "limit")

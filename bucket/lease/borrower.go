@@ -74,8 +74,8 @@ func ahead(now, at bucket.Instant) bool { return at != 0 && now < at }
 // Told takes in the owner's answer to a forwarded check of this cost.
 func (b *Borrower) Told(now bucket.Instant, limits []bucket.Limit, cost int64, d bucket.Decision, which int, deny Deny) {
 	b.checked, b.probe = now, 0
-	if d.Allowed && cost >= b.deny && ahead(now, b.denied) {
-		b.denied = now
+	if d.Allowed && cost >= b.deny {
+		b.denied = 0 // it is not empty any more: nobody has to wait for another probe
 	}
 	b.shut(now, deny)
 	b.see(limits, Level{uint8(which), d.Remaining, d.ResetAfter}, now)

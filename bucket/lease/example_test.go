@@ -8,8 +8,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
-// The owner of a key lends to a node that is asked for it a thousand times a second. That node then decides by itself, and
-// gives back what it has not used.
+// The owner of a key lends to a node that is asked for it a thousand times a second. That node then decides by
+// itself, and gives back what it has not used.
 func Example() {
 	limits := []bucket.Limit{{Count: 1000, Per: time.Second, Burst: 10_000}}
 	now := bucket.Instant(time.Hour)

@@ -151,4 +151,3 @@ func TestAgain(t *testing.T) {
 		t.Error("an older request is answered")
 	}
 }
-

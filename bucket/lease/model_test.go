@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-var deep = flag.Bool("lease.deep", false, "TestModel: explore the large sets of rules as well: long, and with much memory")
+var deep = flag.Bool("lease.deep", false, "TestModel: explore the large sets of rules too: long, with much memory")
 
 const (
 	mostBriefly = 10_000     // worlds of a set with the race detector, or with -short

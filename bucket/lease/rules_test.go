@@ -51,8 +51,8 @@ func (r *rules) String() string {
 		r.crashes, r.costs, r.holds, r.checks, r.life, r.settles, r.resends, r.remembers)
 }
 
-// sets are the explorations: each is small enough to be complete in seconds, and together they have every kind of event.
-// The deep ones combine more of them.
+// sets are the explorations: each is small enough to be complete in seconds, and together they have every kind of
+// event. The deep ones combine more of them.
 var sets = []rules{
 	{name: "lease", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 2},
 	{name: "crash", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, resends: true, crashes: 1},

@@ -80,7 +80,8 @@ func TestDebt(t *testing.T) {
 	}
 }
 
-// TestAdapt: a holder that brings much of a lease back gets smaller ones, and larger ones again when it spends them soon.
+// TestAdapt: a holder that brings much of a lease back gets smaller ones, and larger ones again when it spends them
+// soon.
 func TestAdapt(t *testing.T) {
 	l := lendsAt(sec, perSec(100_000, 100_000))
 	now, held := sec, int64(0)
@@ -115,4 +116,3 @@ func TestAdapt(t *testing.T) {
 		}
 	}
 }
-

@@ -55,4 +55,3 @@ func TestWorth(t *testing.T) {
 		}
 	}
 }
-

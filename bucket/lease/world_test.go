@@ -17,9 +17,9 @@ const (
 	mostChecks  = 2 // over several keys
 )
 
-// tick is the time between two moments. It is a little longer than the life of one tick that leases and holds are given,
-// by just what their owner waits in addition: so a lease of n ticks dies with its holder before, and burns at its owner
-// at, the n-th tick after the grant, and there is no slack in which a mistake could hide.
+// tick is the time between two moments. It is a little longer than the life of one tick that leases and holds are
+// given, by just what their owner waits in addition: so a lease of n ticks dies with its holder before, and burns at
+// its owner at, the n-th tick after the grant, and there is no slack in which a mistake could hide.
 const tick = (burnSlack + 1) * time.Millisecond
 
 // lives is the life of something that its owner gives up after this many ticks.
@@ -139,7 +139,8 @@ func (h *holder) lapse(now bucket.Instant) {
 // edge returns how many ticks the window still lasts.
 func (w *world) edge() int { return w.window - int(w.now/bucket.Instant(tick))%w.window }
 
-// cut returns a life of so many ticks, cut at the edge of the window. Whoever is told of the life has to be told this one.
+// cut returns a life of so many ticks, cut at the edge of the window. Whoever is told of the life has to be told this
+// one.
 func (w *world) cut(ticks int) int {
 	if w.window > 0 {
 		ticks = min(ticks, w.edge())
