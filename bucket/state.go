@@ -136,9 +136,20 @@ func StateFrom(l Limit, d Decision, now Instant) State {
 	goneHi, goneLo := bits.Mul64(uint64(max(d.ResetAfter, 0)), uint64(l.Count))
 	lo, borrow := bits.Sub64(lo, goneLo, 0)
 	hi, borrow = bits.Sub64(hi, goneHi, borrow)
+	per := uint64(l.Per)
 	switch {
-	case borrow != 0: // rounded up to the nanosecond
-	case hi != 0 || lo >= uint64(l.Per): // not an answer of this limit
+	case borrow != 0 && s.Tokens > 0: // rounded up to the nanosecond
+	case borrow != 0: // below zero, which Remaining does not say
+		lo, borrow = bits.Sub64(0, lo, 0)
+		hi, _ = bits.Sub64(0, hi, borrow)
+		if hi < per {
+			debt, part := bits.Div64(hi, lo, per)
+			if part != 0 {
+				debt, s.Frac = debt+1, per-part
+			}
+			s.Tokens = -int64(min(debt, MaxTokens))
+		}
+	case hi != 0 || lo >= per: // not an answer of this limit
 	default:
 		s.Frac = lo
 	}

@@ -72,7 +72,7 @@ func (w *world) block(b []byte, i int) []byte {
 	b = put(b, p.under...)
 	b = append(b, 0xff, yes(p.waiting), byte(h.asked), byte(h.number.Incarnation), byte(h.number.Seq))
 	for _, held := range h.holds {
-		b = append(put(b, int64(held.lease.Number)), yes(held.lapsed))
+		b = append(put(b, int64(held.lease.Number)), yes(held.lapsed), yes(held.life == p.life))
 		b = put(b, held.costs...)
 	}
 	b = append(b, 0xff)

@@ -67,7 +67,7 @@ func (w *world) act(m move) bool {
 		if !ok {
 			return false
 		}
-		h.holds = append(h.holds, taken{Hold: held})
+		h.holds = append(h.holds, taken{Hold: held, lease: p.Lease(w.now)})
 	case commit:
 		held := h.holds[m.which]
 		h.holds = slices.Delete(h.holds, int(m.which), int(m.which)+1)

@@ -11,7 +11,7 @@ var deep = flag.Bool("lease.deep", false, "TestModel: explore the large sets of 
 
 const (
 	mostBriefly = 10_000     // worlds of a set with the race detector, or with -short
-	mostDeep    = 20_000_000 // worlds of a large set
+	mostDeep    = 10_000_000 // worlds of a large set
 )
 
 // TestModel explores the real machines in every order of events: nothing is ever admitted beyond the limit, and the

@@ -4,6 +4,7 @@ const (
 	model      = "TestModel/"
 	refillLoop = "			l.fill(g, l.soonest)\n			l.burn(l.soonest)\n"
 	closes     = "!p.alive(now) || p.held != 0 || p.waiting"
+	commits    = "func (p *Purse) Commit(now bucket.Instant, h Hold) bool {\n"
 	burns      = "return bucket.Instant(ttl + ttl/burnSlack)"
 )
 
@@ -77,7 +78,10 @@ var mutants = []mutant{
 		{"purse.go", "!p.waiting || a.Number != p.asked ||", "!p.waiting ||"},
 	}},
 	{"a late answer reviving a dead purse", model + "purse", []edit{
-		{"purse.go", "if !p.alive(now) || a.Lease != p.lease {", "if a.Lease != p.lease {"},
+		{"purse.go", "	case now >= p.deadline:", "	case false:"},
+	}},
+	{"a hold that outlives its lease", model + "purse", []edit{
+		{"purse.go", "	p.left, p.held = 0, 0\n	p.life++\n", "	p.left, p.held = 0, 0\n"},
 	}},
 	{"accept lower epoch", "TestPurse/I7", []edit{
 		{"purse.go", "|| a.Lease.Epoch < p.epoch && a.Lease != (ID{})", ""},
@@ -92,10 +96,10 @@ var mutants = []mutant{
 		{"purse.go", "Spent: p.spent, Under: slices.Clone", "Spent: p.spent + p.held, Under: slices.Clone"},
 	}},
 	{"commit after the life of a purse's hold", model + "purse", []edit{
-		{"purse.go", "if !p.alive(now) || h.lease != p.lease {\n		return false", "if h.lease != p.lease {\n		return false"},
+		{"purse.go", commits + "	if !p.alive(now) || ", commits + "	if "},
 	}},
 	{"a purse takes the first of the costs", model + "group", []edit{
-		{"purse.go", "h = Hold{p.lease, costs, slices.Max(costs)}", "h = Hold{p.lease, costs, costs[0]}"},
+		{"purse.go", "costs, slices.Max(costs)}", "costs, costs[0]}"},
 	}},
 
 	// Holds at the owner, and settlements.

@@ -16,6 +16,7 @@ type Purse struct {
 	spent    int64
 	under    []int64        // by state; nil while no costs differed
 	deadline bucket.Instant // nothing is spent from here on
+	life     uint64         // counts how often what was in the purse was lost or given back
 
 	asked   Number         // the newest request
 	sent    bucket.Instant // when it was sent first
@@ -60,7 +61,7 @@ func (p *Purse) Spend(now bucket.Instant, cost int64) bool {
 
 // Hold is tokens of a purse taken aside.
 type Hold struct {
-	lease ID
+	life  uint64
 	costs []int64
 	cost  int64
 }
@@ -71,7 +72,7 @@ func (p *Purse) Hold(now bucket.Instant, costs []int64) (h Hold, ok bool) {
 	if len(costs) == 0 || slices.Min(costs) < 0 {
 		return h, false
 	}
-	h = Hold{p.lease, costs, slices.Max(costs)}
+	h = Hold{p.life, costs, slices.Max(costs)}
 	if !p.alive(now) || h.cost > p.left {
 		return h, false
 	}
@@ -80,9 +81,10 @@ func (p *Purse) Hold(now bucket.Instant, costs []int64) (h Hold, ok bool) {
 	return h, true
 }
 
-// Commit spends a hold; false if its lease has ended, and then the check is denied: the owner has given it up.
+// Commit spends a hold; false if its lease has ended since, even if that was renewed too late and lives again: then the check
+// is denied, for the owner may have given the tokens up.
 func (p *Purse) Commit(now bucket.Instant, h Hold) bool {
-	if !p.alive(now) || h.lease != p.lease {
+	if !p.alive(now) || h.life != p.life {
 		return false
 	}
 	p.held -= h.cost
@@ -101,7 +103,7 @@ func (p *Purse) Commit(now bucket.Instant, h Hold) bool {
 
 // PutBack undoes a hold. It does nothing if its lease has ended.
 func (p *Purse) PutBack(now bucket.Instant, h Hold) {
-	if p.alive(now) && h.lease == p.lease {
+	if p.alive(now) && h.life == p.life {
 		p.held -= h.cost
 		p.left += h.cost
 	}
@@ -132,8 +134,11 @@ func (p *Purse) Accept(now bucket.Instant, a *Answer) bool {
 		return false
 	}
 	p.waiting = false
-	if !p.alive(now) || a.Lease != p.lease { // what has died stays dead, though the answer would make the lease live on
+	switch {
+	case a.Lease == ID{} || a.Lease != p.lease:
 		p.empty()
+	case now >= p.deadline: // what has died stays dead, though its lease lives on with what comes now
+		p.lose()
 	}
 	if a.Lease == (ID{}) {
 		return true
@@ -161,7 +166,14 @@ func (p *Purse) Close(now bucket.Instant) (r Request, ok bool) {
 
 // empty forgets the lease. What was left burns at its owner.
 func (p *Purse) empty() {
-	p.lease, p.left, p.held, p.spent, p.under, p.deadline = ID{}, 0, 0, 0, nil, 0
+	p.lose()
+	p.lease, p.spent, p.under, p.deadline = ID{}, 0, nil, 0
+}
+
+// lose forgets the tokens, and what was held of them.
+func (p *Purse) lose() {
+	p.left, p.held = 0, 0
+	p.life++
 }
 
 // Life returns how long the lease still lives at now.

@@ -53,6 +53,7 @@ type holder struct {
 // taken is a hold in a purse. It lapses for good as soon as its lease ends, for the check is denied then.
 type taken struct {
 	Hold
+	lease  ID
 	lapsed bool
 }
 
