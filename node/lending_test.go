@@ -1,11 +1,14 @@
 package node
 
 import (
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/ring"
 	"github.com/drossel-dev/drossel/transport"
@@ -282,6 +285,65 @@ func TestBatchSpendsLeases(t *testing.T) {
 		}
 		if by[policy.Lease] != 3 {
 			t.Errorf("decided by %v, want 3 by lease", by)
+		}
+	})
+}
+
+// leapClock is virtual time, and what was added to it.
+type leapClock struct {
+	base  time.Time
+	added atomic.Int64
+}
+
+func (c *leapClock) Now() bucket.Instant {
+	return bucket.Instant(int64(time.Since(c.base)) + c.added.Load())
+}
+
+// TestLeaseDiesInSleep: a node that has slept for longer than a lease lives spends nothing of it.
+func TestLeaseDiesInSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &leapClock{base: time.Now()}
+		nodes := lendingCluster(t, 2, func(i int, c *Config) {
+			if i == 1 {
+				c.Clock = clock
+			}
+		})
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
+		hammer(t, nodes[1:], req, 5*time.Millisecond, time.Second)
+		if d := check(t, nodes[1], req); d.DecidedBy != policy.Lease {
+			t.Fatalf("%+v: nothing was lent", d)
+		}
+		clock.added.Add(int64(3 * time.Second))
+		if d := check(t, nodes[1], req); d.DecidedBy != policy.Owner {
+			t.Errorf("after a sleep: %+v, want the owner asked", d)
+		}
+	})
+}
+
+// TestPurseOfAnotherOwnerIsDropped: when the ring says that another node owns a group, nothing of the old owner's is spent or
+// kept.
+func TestPurseOfAnotherOwnerIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 3, nil)
+		n := nodes[1]
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
+		hammer(t, nodes[1:2], req, 5*time.Millisecond, time.Second)
+		if n.Stats().Purses != 1 {
+			t.Fatalf("%d purses", n.Stats().Purses)
+		}
+		was := n.view.Load()
+		changed := *was
+		changed.links = slices.Clone(was.links)
+		first, third := was.ring.Index("n1"), was.ring.Index("n3")
+		changed.links[first] = was.links[third]
+		n.view.Store(&changed)
+		if d := check(t, n, req); d.DecidedBy != policy.Owner {
+			t.Errorf("%+v: spent from the old owner's lease", d)
+		}
+		time.Sleep(purseRounds * leaseInterval * 2)
+		n.view.Store(was)
+		if p := n.Stats().Purses; p != 0 {
+			t.Errorf("%d purses are kept", p)
 		}
 	})
 }
