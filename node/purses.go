@@ -182,7 +182,7 @@ func (p *purse) message(now bucket.Instant, ps *purses) (r lease.Request, ok boo
 	case lease.Return:
 		return p.Close(now)
 	case lease.Resend:
-		return p.Again(), waiting
+		return p.Repeat(now), waiting
 	case lease.Renewal:
 		if !waiting {
 			return p.Renew(now, lease.Number{Seq: ps.seq.Add(1)}), true

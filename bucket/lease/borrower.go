@@ -25,8 +25,11 @@ type Borrower struct {
 	used    bucket.Instant // when the purse was last used
 	checked bucket.Instant // when the last check came
 	had     bool           // whether there was a lease lately
-	level   bucket.State   // of the limit that speaks, as the owner told it last
-	which   uint8
+	recall  bool           // everything has to be given back once the request that waits is answered
+	// patience is for how long an answer is waited for at least before the request is repeated again.
+	patience time.Duration
+	level    bucket.State // of the limit that speaks, as the owner told it last
+	which    uint8
 }
 
 // Verdict is what a borrower makes of a check.
@@ -122,14 +125,18 @@ func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, 
 		b.quiet = now + bucket.Instant(max(b.Terms.Pace/4, 4*roundTrip))
 	}
 	b.shut(now, a.Deny)
-	if a.Recall {
-		b.next = 0
+	if give = a.Recall || b.recall; give {
+		b.Recalled()
 	}
-	return a.Recall, true
+	return give, true
 }
 
-// Recalled takes in that the owner wants everything back: the caller closes the lease.
-func (b *Borrower) Recalled() { b.next = 0 }
+// Recalled takes in that the owner wants everything back: the caller closes the lease. While a request waits that can't be,
+// and what comes with its answer goes back.
+func (b *Borrower) Recalled() {
+	b.next = 0
+	_, b.recall = b.Waiting()
+}
 
 // DeniedFor returns for how long checks are denied here at now, by the owner's word; 0 while there is something to spend.
 func (b *Borrower) DeniedFor(now bucket.Instant) (d time.Duration) {

@@ -22,10 +22,14 @@ const (
 // a lease, its first perhaps.
 func (b *Borrower) Due(now bucket.Instant, roundTrip time.Duration, forwarding bool) Due {
 	if sent, waiting := b.Waiting(); waiting {
-		if now-sent >= bucket.Instant(max(4*roundTrip, resendAfter)) {
+		switch {
+		case now-sent >= bucket.Instant(TTL): // whatever comes now is dead
+			b.GiveUp()
+		case now-sent >= bucket.Instant(max(4*roundTrip, resendAfter, b.patience)):
 			return Resend
+		default:
+			return Nothing
 		}
-		return Nothing
 	}
 	demand := b.demand.at(now)
 	if b.alive(now) {
@@ -65,7 +69,17 @@ func (b *Borrower) Renew(now bucket.Instant, number Number) Request {
 	if !b.alive(now) {
 		b.used = now // somebody wants to use what comes
 	}
+	b.patience = 0
 	r := b.Ask(now, number)
+	r.Demand = b.demand.at(now)
+	return r
+}
+
+// Repeat returns the request whose answer is overdue once more. The next time is after twice as long.
+func (b *Borrower) Repeat(now bucket.Instant) Request {
+	sent, _ := b.Waiting()
+	b.patience = 2 * time.Duration(now-sent)
+	r := b.Again()
 	r.Demand = b.demand.at(now)
 	return r
 }
