@@ -51,6 +51,8 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		w.result.Err = w.handle.finish(ctx, v, &w.question, w.request, w.link, w.call, &w.result.Decision)
 		if w.result.Err == nil {
 			w.handle.sampler.learn(w.handle, &w.question, &w.result.Decision)
+		} else {
+			w.handle.sampler.undone(&w.question)
 		}
 		w.handle.done()
 	}

@@ -51,10 +51,12 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 	default:
 		err = h.forward(ctx, v, &q, &req, v.links[owner], &d) // other: one round trip
 	}
-	if err == nil {
-		h.sampler.learn(h, &q, &d)
+	if err != nil {
+		h.sampler.undone(&q)
+		return d, err
 	}
-	return d, err
+	h.sampler.learn(h, &q, &d)
+	return d, nil
 }
 
 // question is a request as the owner sees it.

@@ -11,7 +11,7 @@ import (
 // monotonic time may stand still then, so what was slept is added; watchSleep looks for it.
 type machineClock struct {
 	base   time.Time
-	slept  atomic.Int64                 // ns, since base; it never falls
+	slept  atomic.Int64                 // ns, since base
 	asleep func() (time.Duration, bool) // since the machine was started
 	before time.Duration                // of that, until base
 }
@@ -28,9 +28,15 @@ func (c *machineClock) Now() bucket.Instant {
 }
 
 // watchSleep brings the time asleep up to date. The node calls it once a second, so after a sleep buckets look emptier
-// than they are for a second at most, never fuller.
+// than they are for a second at most, never fuller; and twenty times a second while it holds leases, which may have ended in
+// the sleep. Of two calls at once the one that saw more counts.
 func (c *machineClock) watchSleep() {
 	if all, ok := c.asleep(); ok {
-		c.slept.Store(max(int64(all-c.before), c.slept.Load()))
+		for now := int64(all - c.before); ; {
+			old := c.slept.Load()
+			if now <= old || c.slept.CompareAndSwap(old, now) {
+				return
+			}
+		}
 	}
 }

@@ -48,7 +48,7 @@ func (h *Handle) count(part int, allowed bool, w where) {
 // counters are what a node counts besides.
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64
-	renewals, renewed                          atomic.Uint64
+	leasesSent, leasesReceived                 atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
 	forwardLatency                             histogram
 }
@@ -110,10 +110,11 @@ type Stats struct {
 	// Faults counts forwarded checks that a failure rule had to decide: the peer knew no owner it may ask, the owner's
 	// table was full, or there was no answer in time.
 	FaultNotOwner, FaultFull, FaultUnreachable uint64
-	// Purses is the number of groups of other owners that this node has a lease or a deny lease of; Renewals are the
-	// messages about leases that it sent, Renewed those it got.
-	Purses            int
-	Renewals, Renewed uint64
+	// Purses is the number of groups of other owners that this node has a lease or a deny lease of.
+	Purses int
+	// LeaseRequestsSent are renewals, returns, first requests and repeated ones that it sent to owners,
+	// LeaseRequestsReceived those that came from others.
+	LeaseRequestsSent, LeaseRequestsReceived uint64
 	// ForwardLatency is how long forwarded checks took.
 	ForwardLatency Histogram
 	// Table holds the owned buckets, LocalTable those of failure rules.
@@ -165,7 +166,7 @@ func (n *Node) Stats() Stats {
 	s := Stats{
 		Served: c.served.Load(), OtherRing: c.otherRing.Load(), Passed: c.passed.Load(),
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
-		Purses: int(n.purses.count.Load()), Renewals: c.renewals.Load(), Renewed: c.renewed.Load(),
+		Purses: int(n.purses.count.Load()), LeaseRequestsSent: c.leasesSent.Load(), LeaseRequestsReceived: c.leasesReceived.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),
 		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),
 		Epoch: v.epoch(), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),

@@ -87,7 +87,7 @@ func (n *Node) heldGroups() []heldGroup {
 		now := n.clock.Now()
 		for _, p := range s.byID {
 			all = append(all, heldGroup{
-				ID: idText(p.id), Policy: p.policy, Key: clip(p.key), Owner: p.link.member.ID,
+				ID: idText(p.id), Policy: p.policy, Key: p.key, Owner: p.link.member.ID,
 				Leased: p.Lease(now) != lease.ID{}, Left: p.Left(now), DenyFor: p.DeniedFor(now), wanted: p.Demand(now).Tokens,
 			})
 		}
@@ -107,5 +107,5 @@ func clip(key string) string {
 	for end > 0 && !utf8.RuneStart(key[end]) {
 		end--
 	}
-	return key[:end] + "…"
+	return key[:end] + "…" // of its own memory
 }

@@ -1,85 +1,13 @@
 package node
 
 import (
-	"context"
-	"time"
+	"slices"
 
 	"github.com/drossel-dev/drossel/bucket"
-	"github.com/drossel-dev/drossel/bucket/lease"
 	"github.com/drossel-dev/drossel/transport"
 )
 
-// keepPurses does what is due for purses without a check: it sends what waits, renews and gives back in time, and forgets.
-// It ends with ctx, and rests while there are none.
-func (n *Node) keepPurses(ctx context.Context) {
-	ticks := time.NewTicker(leaseInterval)
-	defer ticks.Stop()
-	for round := 0; ; round++ {
-		if n.purses.count.Load() == 0 {
-			ticks.Stop()
-			select {
-			case <-ctx.Done():
-				return
-			case <-n.lendingWake:
-				ticks.Reset(leaseInterval)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-		}
-		if c, ok := n.clock.(*machineClock); ok && round%sleepRounds == 0 {
-			c.watchSleep() // what is held may have died meanwhile
-		}
-		n.sweepPurses(round % purseRounds)
-		for _, l := range *n.open.Load() {
-			if l.outbox.hasWork() {
-				l.signal()
-			}
-		}
-	}
-}
-
-const (
-	// purseRounds is in how many rounds of leaseInterval every purse is looked at once.
-	purseRounds = 5
-	sleepRounds = 10
-)
-
-func (n *Node) wakeLending() {
-	select {
-	case n.lendingWake <- struct{}{}:
-	default:
-	}
-}
-
-// sweepPurses looks at one part of all purses.
-func (n *Node) sweepPurses(round int) {
-	v := n.view.Load()
-	now := n.clock.Now()
-	leaves := stage(n.stage.Load()) != running
-	for i := round; i < purseShards; i += purseRounds {
-		s := &n.purses.shards[i]
-		s.mu.Lock()
-		for _, p := range s.byID {
-			owner := v.owner(p.part)
-			switch {
-			case owner < 0 || v.links[owner] != p.link:
-				n.purses.dropLocked(s, p) // another node owns the group now
-			case leaves:
-				p.giveBack()
-			case p.Rested(now) && p.due == lease.Nothing:
-				n.purses.dropLocked(s, p)
-			default:
-				p.consider(now, p.link.trip.get(), false)
-			}
-		}
-		s.mu.Unlock()
-	}
-}
-
-// lend answers a frame of an other node about leases.
+// lend answers a frame of another node about leases.
 func (in *inbound) lend(f *transport.LeasesFrame) error {
 	n := in.node
 	for _, l := range f.Limits {
@@ -107,7 +35,7 @@ func (in *inbound) lend(f *transport.LeasesFrame) error {
 			in.grants.Grants = append(in.grants.Grants, transport.Grant{ID: r.ID, Answer: a})
 		}
 	}
-	n.counters.renewed.Add(uint64(len(f.Requests)))
+	n.counters.leasesReceived.Add(uint64(len(f.Requests)))
 	return in.sendGrantsLocked()
 }
 
@@ -125,12 +53,19 @@ func (n *Node) recall(id bucket.ID, holders []string) {
 	defer n.serving.Unlock()
 	for _, name := range holders {
 		if in := n.inbounds[name]; in != nil {
-			in.passing.Lock()
-			in.recalls = append(in.recalls, id)
-			in.passing.Unlock()
-			in.signal()
+			in.recall(id)
 		}
 	}
+}
+
+// recall has a recall sent. Who reads slowly is told once of what it was not told yet.
+func (in *inbound) recall(id bucket.ID) {
+	in.passing.Lock()
+	if !slices.Contains(in.recalls, id) {
+		in.recalls = append(in.recalls, id)
+	}
+	in.passing.Unlock()
+	in.signal()
 }
 
 func (n *Node) enroll(in *inbound) {

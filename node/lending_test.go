@@ -136,8 +136,8 @@ func TestDirectIsNotLent(t *testing.T) {
 			t.Errorf("decided by %v, %d admitted: want all by the owner, and all that comes in 2 s", c.by, c.admitted)
 		}
 		for _, n := range nodes {
-			if s := n.Stats(); s.Table.Leases.Hot != 0 || s.Purses != 0 || s.Renewals != 0 {
-				t.Errorf("%s: %+v, %d purses, %d renewals", n.Name(), s.Table.Leases, s.Purses, s.Renewals)
+			if s := n.Stats(); s.Table.Leases.Hot != 0 || s.Purses != 0 || s.LeaseRequestsSent != 0 {
+				t.Errorf("%s: %+v, %d purses, %d renewals", n.Name(), s.Table.Leases, s.Purses, s.LeaseRequestsSent)
 			}
 		}
 	})
@@ -167,7 +167,7 @@ func TestOlderPeerIsAskedAsEver(t *testing.T) {
 		}
 		young := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[1], "young")}
 		c = hammer(t, nodes[:1], young, time.Millisecond, 2*time.Second)
-		if c.by[policy.Lease] != 0 && nodes[0].Stats().Renewals == 0 {
+		if c.by[policy.Lease] != 0 && nodes[0].Stats().LeaseRequestsSent == 0 {
 			t.Errorf("a key of a younger node is decided by %v at the older one", c.by)
 		}
 	})

@@ -51,10 +51,10 @@ type Node struct {
 	state    ring.State
 	open     atomic.Pointer[[]*link] // links and retiring, to read without the lock
 
-	purses      purses
-	lendingWake chan struct{}
-	serving     sync.Mutex // guards:
-	inbounds    map[string]*inbound
+	purses     purses
+	pursesWake chan struct{}
+	serving    sync.Mutex // guards:
+	inbounds   map[string]*inbound
 
 	calls      sync.Pool    // of *call
 	waiting    atomic.Int64 // checks in all links
@@ -107,7 +107,7 @@ func New(cfg Config) (*Node, error) {
 		ending:     make(chan struct{}),
 		inbounds:   make(map[string]*inbound),
 
-		lendingWake: make(chan struct{}, 1),
+		pursesWake: make(chan struct{}, 1),
 	}
 	n.boot = uint64(n.born.UnixNano())
 	if n.clock == nil {

@@ -18,8 +18,8 @@ type outbox struct {
 // leaseInterval is the shortest time between two frames about leases to one owner.
 const leaseInterval = 5 * time.Millisecond
 
-// lend puts a purse into the outbox; its shard is locked. Each is there once at most: while purse.due is set.
-func (l *link) lend(p *purse) {
+// tell puts a purse into the outbox; its shard is locked. Each is there once at most: while purse.due is set.
+func (l *link) tell(p *purse) {
 	o := &l.outbox
 	o.mu.Lock()
 	o.waiting = append(o.waiting, p)
@@ -66,7 +66,7 @@ func (l *link) fillLeases(f *transport.LeasesFrame, r *refs) bool {
 		switch {
 		case p.gone:
 		case len(f.Requests) > 0 && r.startsOver(p.group):
-			l.lend(p) // in a frame of its own
+			l.tell(p) // in a frame of its own
 		default:
 			if req, ok := p.message(now, &n.purses); ok {
 				ref, fresh := r.of(p.group)
@@ -79,6 +79,6 @@ func (l *link) fillLeases(f *transport.LeasesFrame, r *refs) bool {
 		s.mu.Unlock()
 	}
 	clear(l.telling)
-	n.counters.renewals.Add(uint64(len(f.Requests)))
+	n.counters.leasesSent.Add(uint64(len(f.Requests)))
 	return len(f.Requests) > 0
 }

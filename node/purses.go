@@ -87,7 +87,7 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 func (p *purse) consider(now bucket.Instant, trip time.Duration, forwarding bool) {
 	if due := p.Due(now, trip, forwarding); due != lease.Nothing && p.due == lease.Nothing {
 		p.due = due
-		p.link.lend(p)
+		p.link.tell(p)
 	}
 }
 
@@ -103,6 +103,11 @@ func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transpor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.byID[q.id]
+	if v := h.node.view.Load(); p != nil && p.link != l {
+		if owner := v.owner(q.part); owner >= 0 && v.links[owner] == p.link {
+			return // a late answer of whom the group belonged to before
+		}
+	}
 	if p != nil && (p.link != l || p.group != h.group) {
 		ps.dropLocked(s, p)
 		p = nil
@@ -117,14 +122,14 @@ func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transpor
 		}
 		s.byID[q.id] = p
 		ps.count.Add(1)
-		h.node.wakeLending()
+		h.node.wakePurses()
 	}
 	p.Told(now, h.group.Limits(), q.cost, a.Decision, int(a.Which), a.Deny)
 }
 
 func (h *Handle) newPurse(l *link, q *question, req *policy.Request) *purse {
 	h.group.Pin()
-	p := &purse{id: q.id, part: q.part, group: h.group, link: l, policy: h.name, key: h.policy.KeyText(req)}
+	p := &purse{id: q.id, part: q.part, group: h.group, link: l, policy: h.name, key: clip(h.policy.KeyText(req))}
 	p.Terms = lease.TermsOf(h.group.Limits())
 	return p
 }
@@ -154,11 +159,14 @@ func (n *Node) granted(l *link, id bucket.ID, a *lease.Answer) {
 		return
 	}
 	sent, _ := p.Waiting()
+	repeated := p.Repeated()
 	give, ok := p.Answer(now, p.group.Limits(), a, l.trip.get())
 	if !ok {
 		return
 	}
-	l.trip.observe(time.Duration(now - sent))
+	if !repeated { // else it says how long a message was lost, and not how long one takes
+		l.trip.observe(min(time.Duration(now-sent), n.cfg.Deadline))
+	}
 	if give {
 		p.giveBack()
 	}
@@ -168,7 +176,7 @@ func (n *Node) granted(l *link, id bucket.ID, a *lease.Answer) {
 func (p *purse) giveBack() {
 	p.Recalled()
 	if p.due == lease.Nothing {
-		p.link.lend(p)
+		p.link.tell(p)
 	}
 	p.due = lease.Return
 }

@@ -75,6 +75,19 @@ func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	return true
 }
 
+// undone takes back that a check which was to be decided pays for others: it was not.
+func (s *sampler) undone(q *question) {
+	if s == nil || q.owed == 0 {
+		return
+	}
+	t := s.slot(q.id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.id == q.id {
+		t.owed += q.owed
+	}
+}
+
 // learn takes in the verdict on a check that was decided. What was owed and could not be paid stays so.
 func (s *sampler) learn(h *Handle, q *question, d *policy.Decision) {
 	if s == nil || q.look {

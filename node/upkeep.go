@@ -67,6 +67,9 @@ func (n *Node) upkeep(ctx context.Context) {
 		}
 		now := n.clock.Now()
 		parts := n.cfg.Ring.Partitions
+		for part := range parts {
+			n.owned.Cool(part, now)
+		}
 		for range parts/int(sweepTime/upkeepInterval) + 1 {
 			n.owned.Sweep(next, now)
 			n.local.Sweep(next, now)

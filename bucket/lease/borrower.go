@@ -17,14 +17,14 @@ type Borrower struct {
 	denied bucket.Instant // a deny lease holds before
 	next   bucket.Instant // the share of this pace period is spent: costs as a lease has are denied before
 	quiet  bucket.Instant // the owner had nothing to say: it is not asked for a lease before
-	probe  bucket.Instant // when a check was sent after a deny lease, to see
+	probe  bucket.Instant // a check has been sent to see if the bucket is still empty: the others wait until then at most
 
 	deny    int64          // for this cost and higher ones the deny lease is
 	size    int64          // of the last grant
 	renewed bucket.Instant // when the request was sent that the owner answered last
 	used    bucket.Instant // when the purse was last used
 	checked bucket.Instant // when the last check came
-	had     bool           // whether there was a lease lately
+	had     bool           // whether there ever was a lease
 	recall  bool           // everything has to be given back once the request that waits is answered
 	// patience is for how long an answer is waited for at least before the request is repeated again.
 	patience time.Duration
@@ -49,24 +49,24 @@ func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration
 		b.used = now
 		return Spent
 	}
-	if b.denies(now, cost, roundTrip) {
+	if b.denies(now, cost) {
 		return Denied
 	}
-	if b.denied != 0 && !ahead(now, b.denied) && now-b.denied < bucket.Instant(DenyMax) {
-		b.probe = now
+	if b.denied != 0 && cost >= b.deny && !ahead(now, b.denied) && now-b.denied < bucket.Instant(DenyMax) {
+		b.probe = now + bucket.Instant(2*roundTrip)
 	}
 	return Forward
 }
 
 // denies says whether the owner's word denies a cost that the purse can't pay.
-func (b *Borrower) denies(now bucket.Instant, cost int64, roundTrip time.Duration) bool {
+func (b *Borrower) denies(now bucket.Instant, cost int64) bool {
 	switch {
 	case ahead(now, b.next) && cost <= max(1, b.size):
 		return true
 	case ahead(now, b.denied):
 		return cost >= b.deny
-	case b.probe != 0: // one check goes to see whether the bucket is still empty, and the others wait for its answer
-		return cost >= b.deny && now-b.probe < bucket.Instant(2*roundTrip)
+	case ahead(now, b.probe):
+		return cost >= b.deny
 	}
 	return false
 }
@@ -76,9 +76,12 @@ func ahead(now, at bucket.Instant) bool { return at != 0 && now < at }
 
 // Told takes in the owner's answer to a forwarded check of this cost.
 func (b *Borrower) Told(now bucket.Instant, limits []bucket.Limit, cost int64, d bucket.Decision, which int, deny Deny) {
-	b.checked, b.probe = now, 0
-	if d.Allowed && cost >= b.deny {
-		b.denied = 0 // it is not empty any more: nobody has to wait for another probe
+	b.checked = now
+	if cost >= b.deny {
+		b.probe = 0
+		if d.Allowed { // it is not empty any more: nobody has to wait for another probe
+			b.denied = 0
+		}
 	}
 	b.shut(now, deny)
 	b.see(limits, Level{uint8(which), d.Remaining, d.ResetAfter}, now)
@@ -121,7 +124,7 @@ func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, 
 		b.next += bucket.Instant(a.Next) // asked ahead of time, the period follows the last one
 		b.next = min(b.next, now+bucket.Instant(2*b.Terms.Pace))
 	}
-	if a.Tokens == 0 && a.Next == 0 && a.Deny.For == 0 {
+	if a.Tokens == 0 && a.Deny.For == 0 && !ahead(now, b.next) {
 		b.quiet = now + bucket.Instant(max(b.Terms.Pace/4, 4*roundTrip))
 	}
 	b.shut(now, a.Deny)
@@ -172,7 +175,7 @@ func (b *Borrower) Decision(limits []bucket.Limit, now bucket.Instant, cost int6
 	d = s.Look(limit, now, cost)
 	if d.Allowed { // there would be enough, but it is not this node's turn
 		d.Allowed = false
-		d.RetryAfter = max(1, time.Duration(max(b.denied, b.next)-now))
+		d.RetryAfter = max(1, time.Duration(max(b.denied, b.next, b.probe)-now))
 	}
 	return d, which
 }

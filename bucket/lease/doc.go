@@ -5,6 +5,9 @@
 // crashes, no more is admitted than one bucket would. A holder has a [Borrower] for each group, over a [Purse] that holds
 // the tokens lent and what was spent of them. DESIGN.md says what must hold and why.
 //
-// What it does not do: send, wait, look at a clock, lock, or keep the buckets themselves. The zero value of every
-// machine is ready for use; none is safe for concurrent use.
+// Checks over several keys are prepared for: ledgers and purses can hold tokens for a check that is not decided yet, and a
+// ledger can correct what was spent. Nodes make no use of that so far.
+//
+// What it does not do: send, wait, look at a clock, lock, or keep the buckets themselves. The zero Ledger, Purse and
+// Borrower are ready for use, and a Lender is made by NewLender; none is safe for concurrent use.
 package lease

@@ -76,7 +76,11 @@ func (w *world) block(b []byte, i int) []byte {
 		b = put(b, held.costs...)
 	}
 	b = append(b, 0xff)
-	if at := w.ledger.find(names[i]); at >= 0 {
+	for at := range uint64(w.rules.crashes) + 1 { // one entry for each incarnation, in their order
+		at := w.ledger.find(names[i], at+1)
+		if at < 0 {
+			continue
+		}
 		e := &w.ledger.entries[at]
 		b = put(b, int64(e.lease.Number), int64(e.number.Incarnation), int64(e.number.Seq), e.left, e.spent,
 			w.ahead(e.burns), e.answer.Tokens, int64(e.answer.TTL))

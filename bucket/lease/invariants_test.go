@@ -69,7 +69,7 @@ func (w *world) brokenAt(i int) string {
 		return fmt.Sprintf("I9: the purse of %s counts %d as held, and checks hold %d", names[i], p.held, held)
 	}
 	known := int64(0)
-	if at := w.ledger.find(names[i]); at >= 0 && w.ledger.entries[at].lease == p.lease {
+	if at := w.ledger.findLease(names[i], p.lease); at >= 0 {
 		known = w.ledger.entries[at].left
 	}
 	if p.left < 0 || p.left+p.held > known {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -17,8 +18,9 @@ type Group struct {
 // Ledger is the owner's account of what it has out of one group. The states of the group and the ledger change together:
 // whoever uses a ledger passes the same states each time, and lets nobody else refill them while anything is out.
 //
-// What is out counts against the capacity of the bucket, so that at all times b + O <= C for every state. That, and that a
-// token is in one place only, is why leases cannot over-admit; DESIGN.md has the proof.
+// What is out counts against the capacity of the bucket, so that at all times b + O <= C for every state, where of a hold
+// with different costs each state counts its own. That, and that a token is in one place only, is why leases cannot
+// over-admit; DESIGN.md has the proof.
 type Ledger struct {
 	// Last is the id of the newest lease. Set it once to where ids begin, so that no ledger of the group ever used a later
 	// one.
@@ -32,7 +34,8 @@ type Ledger struct {
 	soonest bucket.Instant // nothing burns before; means nothing while there is nothing to
 }
 
-// entry is what one holder has.
+// entry is what one incarnation of a holder has. A holder that has started again knows nothing of what it had, and yet the
+// process before it may still be there and spend: each has an entry of its own, and the old one burns in its time.
 type entry struct {
 	holder string
 	lease  ID
@@ -57,11 +60,13 @@ func (l *Ledger) Idle(now bucket.Instant) bool {
 }
 
 // Held returns what a holder may have, at the most.
-func (l *Ledger) Held(holder string) int64 {
-	if i := l.find(holder); i >= 0 {
-		return l.entries[i].left
+func (l *Ledger) Held(holder string) (tokens int64) {
+	for i := range l.entries {
+		if e := &l.entries[i]; e.holder == holder {
+			tokens += e.left
+		}
 	}
-	return 0
+	return tokens
 }
 
 // Refill brings every state up to now, but only to what is not out. It never lowers one.
@@ -130,13 +135,12 @@ func (l *Ledger) close(i int) {
 	l.entries = l.entries[:last]
 }
 
-func (l *Ledger) find(holder string) int {
-	for i := range l.entries {
-		if l.entries[i].holder == holder {
-			return i
-		}
-	}
-	return -1
+func (l *Ledger) find(holder string, incarnation uint64) int {
+	return slices.IndexFunc(l.entries, func(e entry) bool { return e.holder == holder && e.number.Incarnation == incarnation })
+}
+
+func (l *Ledger) findLease(holder string, id ID) int {
+	return slices.IndexFunc(l.entries, func(e entry) bool { return e.holder == holder && e.lease == id })
 }
 
 // Request takes what a holder says, and answers it; false means that there is no answer, for it has been overtaken or
@@ -146,13 +150,13 @@ func (l *Ledger) find(holder string) int {
 // It may come late, twice, or after ones that were sent later: the same request gets the same answer, an older one none.
 func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, ttl time.Duration, size func() int64) (*Answer, bool) {
 	l.Refill(g, now)
-	i := l.find(holder)
 	if r.Close {
-		if i >= 0 && l.entries[i].lease == r.Lease {
+		if i := l.findLease(holder, r.Lease); i >= 0 {
 			l.giveBack(g, i, r)
 		}
 		return nil, false
 	}
+	i := l.find(holder, r.Number.Incarnation)
 	if i >= 0 {
 		e := &l.entries[i]
 		switch {

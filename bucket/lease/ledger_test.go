@@ -152,8 +152,8 @@ func TestLedger(t *testing.T) {
 	})
 	t.Run("I4 an older request gets none", func(t *testing.T) {
 		o := owns(perSec(0, 10))
-		o.gets(0, "a", Request{Number: Number{2, 1}}, TTL, 5)
-		if a, ok := o.gets(0, "a", Request{Number: Number{1, 9}}, TTL, 5); ok {
+		o.gets(0, "a", Request{Number: number(9)}, TTL, 5)
+		if a, ok := o.gets(0, "a", Request{Number: number(8)}, TTL, 5); ok {
 			t.Errorf("answered: %+v", a)
 		}
 		o.has(t, 0, 5, 5)
@@ -161,11 +161,22 @@ func TestLedger(t *testing.T) {
 	t.Run("I4 a request that does not name the lease opens another, and the first burns", func(t *testing.T) {
 		o := owns(perSec(0, 10))
 		o.gets(0, "a", Request{Number: number(9)}, TTL, 5)
-		a, _ := o.gets(0, "a", Request{Number: Number{2, 1}}, TTL, 3)
+		a, _ := o.gets(0, "a", Request{Number: number(10)}, TTL, 3)
 		if a.Lease != (ID{7, 2}) || a.Tokens != 3 || o.Burned() != 5 {
 			t.Errorf("%+v, burned %d", a, o.Burned())
 		}
 		o.has(t, 0, 3, 2)
+	})
+	t.Run("I4 a holder that started again takes nothing from the process before it", func(t *testing.T) {
+		o := owns(perSec(0, 10))
+		o.gets(0, "a", Request{Number: Number{1, 9}}, TTL, 5)
+		o.gets(sec, "a", Request{Number: Number{2, 1}}, TTL, 3)
+		o.has(t, sec, 8, 2)
+		if n := o.Held("a"); n != 8 {
+			t.Errorf("it may have %d, want 8: both processes may be there", n)
+		}
+		o.Refill(o.Group, burnAfter(TTL))
+		o.has(t, burnAfter(TTL), 3, 2)
 	})
 	t.Run("I4 an id is never used again", func(t *testing.T) {
 		o := owns(perSec(0, 10))

@@ -145,7 +145,7 @@ func TestAgain(t *testing.T) {
 	if !ok || first != again || first.Tokens == 0 || first.Next == 0 {
 		t.Errorf("%+v, want %+v", again, first)
 	}
-	if _, ok := l.Renew(l.g, sec, "a", Request{Demand: rate(500)}); ok {
+	if _, ok := l.Renew(l.g, sec, "a", Request{Number: number(0), Demand: rate(500)}); ok {
 		t.Error("an older request is answered")
 	}
 }

@@ -38,7 +38,7 @@ var mutants = []mutant{
 	}`},
 	}},
 	{"return without ledger check", model + "lease", []edit{
-		{"ledger.go", "if i >= 0 && l.entries[i].lease == r.Lease {\n			l.giveBack", "if i >= 0 {\n			l.giveBack"},
+		{"ledger.go", "e.holder == holder && e.lease == id", "e.holder == holder"},
 	}},
 	{"return of more than was lent", "TestLedger/I5", []edit{
 		{"ledger.go", "back > 0 && back <= e.left", "back > 0"},

@@ -138,6 +138,7 @@ func (p *Purse) Accept(now bucket.Instant, a *Answer) bool {
 	case a.Lease == ID{} || a.Lease != p.lease:
 		p.empty()
 	case now >= p.deadline: // what has died stays dead, though its lease lives on with what comes now
+		p.spent += p.left + p.held // or the owner would count on it for as long as the lease is renewed
 		p.lose()
 	}
 	if a.Lease == (ID{}) {

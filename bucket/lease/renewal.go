@@ -25,6 +25,7 @@ func (b *Borrower) Due(now bucket.Instant, roundTrip time.Duration, forwarding b
 		switch {
 		case now-sent >= bucket.Instant(TTL): // whatever comes now is dead
 			b.GiveUp()
+			b.recall = false
 		case now-sent >= bucket.Instant(max(4*roundTrip, resendAfter, b.patience)):
 			return Resend
 		default:
@@ -74,6 +75,9 @@ func (b *Borrower) Renew(now bucket.Instant, number Number) Request {
 	r.Demand = b.demand.at(now)
 	return r
 }
+
+// Repeated says whether the request that waits was sent more than once.
+func (b *Borrower) Repeated() bool { return b.patience != 0 }
 
 // Repeat returns the request whose answer is overdue once more. The next time is after twice as long.
 func (b *Borrower) Repeat(now bucket.Instant) Request {

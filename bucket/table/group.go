@@ -49,6 +49,15 @@ func carry(w []uint64, old, g *Group, now bucket.Instant) {
 	}
 }
 
+// lower keeps the levels of a slot down to what is not out.
+func lower(w []uint64, g *Group, out int64) {
+	for i, l := range g.limits {
+		s := load(w, i)
+		s.Tokens = min(s.Tokens, l.Burst-out)
+		store(w, i, s)
+	}
+}
+
 // full says whether every state of a slot is full at now: such a group is as good as none.
 func (g *Group) full(w []uint64, now bucket.Instant) bool {
 	for i, l := range g.limits {

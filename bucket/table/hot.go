@@ -41,7 +41,8 @@ func counted(meta uint64, now bucket.Instant) (uint64, bool) {
 
 // Lending says how a table lends.
 type Lending struct {
-	// Epoch goes into the ids of leases: higher than that of any earlier table of the same owner.
+	// Epoch goes into the ids of leases: higher than that of any earlier table of the same owner, or holders that know
+	// that one ignore what this one lends.
 	Epoch uint64
 	// Recall is called when the holders of a group have to be asked to give everything back. It must not block, nor call
 	// the table: a partition is locked.

@@ -224,3 +224,17 @@ func TestRecallIsTold(t *testing.T) {
 		t.Errorf("%+v, told %q: want a denial for now, and b told", d, told)
 	}
 }
+
+// Lenders that nobody needs any more make room without a sweep of the whole partition.
+func TestCoolMakesRoom(t *testing.T) {
+	l := newLending(t, perSecond(1000, 1000))
+	now := l.heat("b")
+	l.tb.Cool(1, now+second)
+	if n := l.tb.Stats().Leases.Hot; n != 1 {
+		t.Errorf("%d groups are hot a second after it was asked for", n)
+	}
+	l.tb.Cool(1, now+3*second)
+	if s := l.tb.Stats(); s.Leases.Hot != 0 || s.Groups != 1 {
+		t.Errorf("%+v, want no lender, and the group there still", s)
+	}
+}

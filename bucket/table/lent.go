@@ -20,23 +20,15 @@ func (t *Table) Lent(now bucket.Instant) (all []Lent) {
 	for i := range t.parts {
 		p := &t.parts[i]
 		p.mu.Lock()
-		if p.hot != nil {
-			p.each(func(s *slab) {
-				for i := range s.slots {
-					w := s.at(i)
-					if w[2] == 0 || !isHot(w[2]) {
-						continue
-					}
-					h := p.open(w, t.limits.at(unpack(w[2])))
-					h.lender.Refill(h.group(), now)
-					h.close(w)
-					all = append(all, Lent{
-						ID: bucket.ID{Hi: w[0], Lo: w[1]}, Limits: h.limits, Out: h.lender.Out(),
-						Lendable: h.lender.Lendable(), Renewals: h.lender.Renewals(), Holdings: h.lender.Holdings(now),
-					})
-				}
+		t.eachHot(p, func(w []uint64, g *Group) {
+			h := p.open(w, g)
+			h.lender.Refill(h.group(), now)
+			h.close(w)
+			all = append(all, Lent{
+				ID: bucket.ID{Hi: w[0], Lo: w[1]}, Limits: h.limits, Out: h.lender.Out(),
+				Lendable: h.lender.Lendable(), Renewals: h.lender.Renewals(), Holdings: h.lender.Holdings(now),
 			})
-		}
+		})
 		p.mu.Unlock()
 	}
 	return all
@@ -60,7 +52,7 @@ func (st *LeaseStats) add(ls *lenders) {
 	st.Burned += ls.burned
 	st.Recalls += ls.recalls
 	for _, l := range ls.at {
-		if l == nil {
+		if l.Lender == nil {
 			continue
 		}
 		st.Hot++

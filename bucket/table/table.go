@@ -92,7 +92,7 @@ func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) [
 	return w
 }
 
-// Look answers what Take would, and takes nothing: no slot is made, and none is changed.
+// Look answers what Take would, and takes nothing: no slot is made, and no level but by the time that has passed.
 func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	var room [headWords + MaxStates*stateWords]uint64
 	w := room[:headWords+len(g.limits)*stateWords]
@@ -103,15 +103,18 @@ func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 		found = s.find(id)
 	}
 	if found != nil {
+		old := t.limits.at(unpack(found[2]))
+		out := int64(0)
 		if isHot(found[2]) {
-			h := p.open(found, t.limits.at(unpack(found[2])))
+			h := p.open(found, old)
 			h.lender.Refill(h.group(), now)
 			h.close(found)
+			out = h.lender.Out()
 		}
 		copy(w, found)
-		if w[2]&limitsMask != pack(g.index) {
-			old := t.limits.at(unpack(w[2]))
+		if old != g {
 			carry(w, old, g, now)
+			lower(w, g, out)
 		}
 	}
 	p.mu.Unlock()

@@ -40,11 +40,11 @@ answer.`,
 				return err
 			}
 			s.Limit(limit)
-			print := func() error { return printLeases(cmd.OutOrStdout(), &s) }
+			show := printLeases
 			if asJSON {
-				print = func() error { return json.NewEncoder(cmd.OutOrStdout()).Encode(s) }
+				show = func(out io.Writer, s *node.LeasesStatus) error { return json.NewEncoder(out).Encode(s) }
 			}
-			if err := print(); err != nil {
+			if err := show(cmd.OutOrStdout(), &s); err != nil {
 				return err
 			}
 			for _, m := range s.Members {
@@ -73,7 +73,7 @@ func printLeases(out io.Writer, s *node.LeasesStatus) error {
 		if key == "" && g.Policy == "" {
 			key = "id " + g.ID
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\t%s\n", printable(g.Policy), key, g.Owner, g.Out, g.Lendable, g.Burst,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\t%s\n", printable(g.Policy), key, printable(g.Owner), g.Out, g.Lendable, g.Burst,
 			g.RenewalRate, holders(g))
 	}
 	if err := w.Flush(); err != nil {
@@ -90,7 +90,7 @@ func printLeases(out io.Writer, s *node.LeasesStatus) error {
 func holders(g *node.LeasedGroup) string {
 	var all []string
 	for _, h := range g.Holders {
-		text := fmt.Sprintf("%s %d", h.Node, h.Lent)
+		text := fmt.Sprintf("%s %d", printable(h.Node), h.Lent)
 		if h.DenySecs > 0 {
 			wait := time.Duration(h.DenySecs * float64(time.Second)).Round(time.Millisecond)
 			text += fmt.Sprintf(" (denies for %v)", wait)

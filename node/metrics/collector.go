@@ -103,8 +103,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	gauge(lent, float64(l.Out)/float64(max(l.Lendable, 1)))
 	counter(burned, uint64(l.Burned))
 	counter(recalls, uint64(l.Recalls))
-	counter(asked, s.Renewals)
-	counter(answered, s.Renewed)
+	counter(asked, s.LeaseRequestsSent)
+	counter(answered, s.LeaseRequestsReceived)
 	gauge(purses, float64(s.Purses))
 
 	gauge(groups, float64(s.Table.Groups), "owned")

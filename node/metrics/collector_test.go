@@ -84,7 +84,7 @@ func (counted) Stats() node.Stats {
 		Policies: []node.PolicyStats{{
 			Policy: "api", Allowed: 12, Denied: 9, Own: 1, Lease: 2, DenyLease: 3, Sample: 4, Forwarded: 5, ByRule: 6,
 		}},
-		Purses: 7, Renewals: 8, Renewed: 9,
+		Purses: 7, LeaseRequestsSent: 8, LeaseRequestsReceived: 9,
 		Table: table.Stats{Leases: table.LeaseStats{Hot: 10, Out: 20, Lendable: 80, Burned: 30, Recalls: 40}},
 	}
 }

@@ -190,7 +190,7 @@ func (c *cluster) owners() (owners [Keys + 1]string) {
 // leaseMessages counts what the nodes have told owners about leases.
 func (c *cluster) leaseMessages() (n uint64) {
 	for _, node := range c.all {
-		n += node.Stats().Renewals
+		n += node.Stats().LeaseRequestsSent
 	}
 	return n
 }
