@@ -28,7 +28,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 			continue
 		}
 		var q question
-		if r.Err = h.read(&reqs[i], &q); r.Err == nil && !h.sampler.follows(h, &q, &r.Decision) {
+		if r.Err = h.read(&reqs[i], &q); r.Err == nil && !(h.sampler != nil && h.sampler.follows(h, &q, &r.Decision)) {
 			switch owner := v.owner(q.part); {
 			case owner == v.self:
 				h.own(&q, now, &r.Decision)
@@ -42,17 +42,17 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 				}
 				h.unreachable(v, &q, &r.Decision)
 			}
-			h.sampler.learn(h, &q, &r.Decision)
+			if h.sampler != nil {
+				h.sampler.learn(h, &q, &r.Decision, nil)
+			}
 		}
 		h.done()
 	}
 	for i := range away {
 		w := &away[i]
 		w.result.Err = w.handle.finish(ctx, v, &w.question, w.request, w.link, w.call, &w.result.Decision)
-		if w.result.Err == nil {
-			w.handle.sampler.learn(w.handle, &w.question, &w.result.Decision)
-		} else {
-			w.handle.sampler.undone(&w.question)
+		if s := w.handle.sampler; s != nil {
+			s.learn(w.handle, &w.question, &w.result.Decision, w.result.Err)
 		}
 		w.handle.done()
 	}

@@ -38,7 +38,7 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 	if err := h.read(&req, &q); err != nil { // 2 identity: whose bucket, in which partition
 		return d, err
 	}
-	if h.sampler.follows(h, &q, &d) {
+	if h.sampler != nil && h.sampler.follows(h, &q, &d) {
 		return d, nil
 	}
 	v := n.view.Load()
@@ -51,12 +51,10 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 	default:
 		err = h.forward(ctx, v, &q, &req, v.links[owner], &d) // other: one round trip
 	}
-	if err != nil {
-		h.sampler.undone(&q)
-		return d, err
+	if h.sampler != nil {
+		h.sampler.learn(h, &q, &d, err)
 	}
-	h.sampler.learn(h, &q, &d)
-	return d, nil
+	return d, err
 }
 
 // question is a request as the owner sees it.

@@ -9,7 +9,7 @@ import (
 )
 
 // sampler lets most checks of a key follow the verdict on one of them. It has room for some keys at a time; a key that has
-// none is decided each time. A nil sampler has every check decided. Safe for concurrent use.
+// none is decided each time. Safe for concurrent use.
 type sampler struct {
 	every int   // one check in how many is decided
 	most  int64 // that a check may cost: a burst
@@ -48,7 +48,7 @@ func (s *sampler) slot(id bucket.ID) *sampleSlot { return &s.slots[id.Hi%sampleS
 // follows decides a check by the verdict before it. If it is false the check has to be decided, at the cost of those that
 // followed on top of its own: one in ten is charged for ten.
 func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
-	if s == nil || q.look {
+	if q.look {
 		return false
 	}
 	t := s.slot(q.id)
@@ -75,29 +75,21 @@ func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	return true
 }
 
-// undone takes back that a check which was to be decided pays for others: it was not.
-func (s *sampler) undone(q *question) {
-	if s == nil || q.owed == 0 {
-		return
-	}
-	t := s.slot(q.id)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.id == q.id {
-		t.owed += q.owed
-	}
-}
-
-// learn takes in the verdict on a check that was decided. What was owed and could not be paid stays so.
-func (s *sampler) learn(h *Handle, q *question, d *policy.Decision) {
-	if s == nil || q.look {
+// learn takes in the verdict on a check that was to be decided, or why there is none. What was owed and could not be paid
+// stays so.
+func (s *sampler) learn(h *Handle, q *question, d *policy.Decision, err error) {
+	if q.look {
 		return
 	}
 	t := s.slot(q.id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.id != q.id {
-		t.id, t.owed = q.id, 0
+		t.known, t.id, t.owed = false, q.id, 0
+	}
+	if err != nil {
+		t.owed += q.owed
+		return
 	}
 	t.known, t.verdict, t.at = true, *d, h.node.elapsed()
 	if !d.Allowed {

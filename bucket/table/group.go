@@ -17,6 +17,10 @@ func (g *Group) take(w []uint64, now bucket.Instant, cost int64) (d bucket.Decis
 		store(w, 0, s)
 		return d, 0
 	}
+	return g.takeAll(w, now, cost)
+}
+
+func (g *Group) takeAll(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	var room [MaxStates]bucket.State
 	states := g.load(w, &room)
 	d, which = bucket.TakeAll(g.limits, states, now, cost)

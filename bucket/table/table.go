@@ -62,21 +62,33 @@ func New(partitions int, maxBytes int64, limits *Limits, lending Lending) (*Tabl
 func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
-	w := t.find(p, id, g, now)
-	switch {
-	case w == nil:
-		d, which, err = t.first(p, id, g, now, cost)
-	case isHot(w[2]):
-		h := p.open(w, g)
-		a := h.lender.Local(h.group(), now, cost)
-		h.close(w)
-		d, which = a.Decision, a.Which
-		t.tellHolders(id, h.lender, a)
-	default:
-		d, which = g.take(w, now, cost)
+	if s := p.slab(len(g.limits)); s != nil {
+		if w := s.find(id); w != nil && w[2]&(hotFlag|limitsMask) == pack(g.index) { // nearly always
+			d, which = g.take(w, now, cost)
+			p.mu.Unlock()
+			return d, which, nil
+		}
 	}
+	d, which, err = t.takeSeldom(p, id, g, now, cost)
 	p.mu.Unlock()
 	return d, which, err
+}
+
+// takeSeldom takes from a group that is new, hot, or was last used under other limits.
+func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
+	w := t.find(p, id, g, now)
+	if w == nil {
+		return t.first(p, id, g, now, cost)
+	}
+	if !isHot(w[2]) {
+		d, which = g.take(w, now, cost)
+		return d, which, nil
+	}
+	h := p.open(w, g)
+	a := h.lender.Local(h.group(), now, cost)
+	h.close(w)
+	t.tellHolders(id, h.lender, a)
+	return a.Decision, a.Which, nil
 }
 
 // find returns the slot of a group under the limits of g, or nil.

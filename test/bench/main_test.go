@@ -33,7 +33,7 @@ var ample = bucket.Limit{Count: 1000, Per: time.Second, Burst: 1_000_000_000_000
 const policyName = "bench"
 
 func policies() (*policy.Set, error) {
-	return policy.NewSet(policy.Policy{Name: policyName, Key: []string{"user"}, Limits: []policy.Limit{{Limit: ample}}})
+	return policy.NewSet(policy.Policy{Name: policyName, Key: []string{"user"}, Limits: []policy.Limit{{Limit: ample, Consistency: policy.Direct}}})
 }
 
 // patience is how long anything may take that should take a moment.

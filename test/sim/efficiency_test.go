@@ -34,13 +34,13 @@ func TestEfficiency(t *testing.T) {
 			ofIdeal: .99, local: .97, localAdmitted: .95, perAdmitted: .15,
 		}, {
 			name: "0.8x", roundTrip: 20 * ms, lasts: 20 * time.Second, load: 0.8, sources: even,
-			ofIdeal: .99, perAdmitted: .2,
+			ofIdeal: .99, local: .97, localAdmitted: .95, perAdmitted: .2,
 		}, {
 			name: "3x", roundTrip: 2 * ms, lasts: 20 * time.Second, load: 3, sources: even,
 			ofIdeal: .99, local: .97, localAdmitted: .95, perAdmitted: .15, fairness: .85,
 		}, {
 			name: "3x", roundTrip: 20 * ms, lasts: 20 * time.Second, load: 3, sources: even,
-			ofIdeal: .99, perAdmitted: .2, fairness: .7,
+			ofIdeal: .99, local: .97, localAdmitted: .95, perAdmitted: .2, fairness: .7,
 		}, {
 			name: "hog", roundTrip: 2 * ms, lasts: 20 * time.Second, sources: (*hot).hog,
 			ofIdeal: .98, polite: .95, perAdmitted: .15,
@@ -55,10 +55,10 @@ func TestEfficiency(t *testing.T) {
 			ofIdeal: .98,
 		}, {
 			name: "flood", roundTrip: 2 * ms, lasts: 4 * time.Second, load: 100, sources: even,
-			perSecond: 300,
+			perSecond: 300, fairness: .85,
 		}, {
 			name: "flood", roundTrip: 20 * ms, lasts: 4 * time.Second, load: 100, sources: even,
-			perSecond: 300,
+			perSecond: 300, fairness: .7,
 		},
 	} {
 		t.Run(fmt.Sprintf("%s RTT %v", c.name, c.roundTrip), func(t *testing.T) {
