@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ policies:
   api: {key: [user], limits: [{rate: 1000/s}]}
   direct: {key: [user], consistency: direct, limits: [{rate: 1000/s}]}
   slow: {key: [user], limits: [{rate: 1/s, burst: 2}]}
+  ample: {key: [user], limits: [{rate: 1_000_000k/s, burst: 1_000_000M}]}
   sampled: {key: [user], sample: 10%, limits: [{rate: 1/h, burst: 100}]}
 `))
 	if err != nil {
@@ -46,6 +48,23 @@ func lendingCluster(t testing.TB, size int, change func(i int, c *Config)) []*No
 			change(i, c)
 		}
 	})
+}
+
+// keyElsewhere returns a key of a policy that another node than the handle's owns.
+func keyElsewhere(t testing.TB, h *Handle) string {
+	t.Helper()
+	for i := range 10_000 {
+		var q question
+		req := policy.Request{Key: fmt.Sprint("k", i)}
+		if err := h.read(&req, &q); err != nil {
+			t.Fatal(err)
+		}
+		if v := h.node.view.Load(); v.owner(q.part) != v.self {
+			return req.Key
+		}
+	}
+	t.Fatal("no such key")
+	return ""
 }
 
 // tally counts decisions.
@@ -181,17 +200,7 @@ func TestDenyLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var key string
-		for i := 0; key == ""; i++ { // one that the other node owns
-			var q question
-			req := policy.Request{Key: "k" + string(rune('a'+i))}
-			if err := h.read(&req, &q); err != nil {
-				t.Fatal(err)
-			}
-			if v := nodes[0].view.Load(); v.owner(q.part) != v.self {
-				key = req.Key
-			}
-		}
+		key := keyElsewhere(t, h)
 		req := policy.Request{Policy: "slow", Key: key}
 		for range 2 {
 			if d := check(t, nodes[0], req); !d.Allowed {
@@ -346,4 +355,40 @@ func TestPurseOfAnotherOwnerIsDropped(t *testing.T) {
 			t.Errorf("%d purses are kept", p)
 		}
 	})
+}
+
+// TestLeasedCheckDoesNotAllocate: what is decided from a purse costs no memory.
+func TestLeasedCheckDoesNotAllocate(t *testing.T) {
+	nodes := cluster(t, new(mem.Network), 2, func(_ int, c *Config) { c.Policies = lendingPolicies(t) })
+	h, err := nodes[1].Handle("ample")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := policy.Request{Key: keyElsewhere(t, h)}
+	leased := 0
+	spend := func() {
+		d, err := h.Check(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.DecidedBy == policy.Lease {
+			leased++
+		}
+	}
+	waitFor(t, "large leases", func() bool {
+		leased = 0
+		for range 500_000 {
+			spend()
+		}
+		return leased == 500_000
+	})
+	const runs = 2000
+	leased = 0
+	// Renewals and the other goroutines allocate a little now and then; a check must not.
+	if a := testing.AllocsPerRun(runs, spend); a > 0.5 {
+		t.Errorf("%v allocations a check, want none", a)
+	}
+	if leased < runs*9/10 {
+		t.Errorf("%d of %d checks were decided from a lease", leased, runs)
+	}
 }

@@ -11,6 +11,7 @@ import (
 type asking struct {
 	transport.Stream
 	tap      *tap
+	way      way
 	fate     *fate
 	sending  sync.Mutex // late requests are sent by timers
 	checks   transport.ChecksFrame
@@ -35,10 +36,7 @@ func (s *asking) sendRequests(frame []byte) error {
 	if err := transport.DecodeLeases(frame, &s.requests); err != nil {
 		return err
 	}
-	s.tap.mu.Lock()
-	s.tap.sent.frames++
-	s.tap.sent.requests += len(s.requests.Requests)
-	s.tap.mu.Unlock()
+	s.tap.told(s.way, len(s.requests.Requests))
 	now := sift(s.fate, s.requests.Requests, func(r transport.LeaseRequest) {
 		s.sending.Lock()
 		defer s.sending.Unlock()

@@ -99,6 +99,14 @@ func (h *hot) sound(st *stats) {
 	if v := h.oracle.verdict(); v.over > 0 {
 		h.t.Errorf("too much: %+v", v)
 	}
+	for i, n := range h.nodes {
+		if s := n.Stats(); s.Table.Leases.Out != 0 || s.Purses != 0 {
+			h.t.Errorf("%s has %d tokens out and %d purses after all is over", name(i), s.Table.Leases.Out, s.Purses)
+		}
+	}
+	if n := h.tap.tooSoon(); n > 0 {
+		h.t.Errorf("%d frames about leases came within 5 ms of the last", n)
+	}
 	if early, most := h.oracle.earliest(h.key), h.earlyBound(); early > most {
 		h.t.Errorf("a check was denied though one bucket would have held %d tokens, want %d at the most", early, most)
 	}

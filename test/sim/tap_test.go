@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/node"
@@ -21,6 +22,30 @@ type tap struct {
 	look  bucket.ID // of the latest check that took nothing
 	peers map[way]transport.Peer
 	fate  map[message]*fate
+	last  map[way]time.Time // when a frame about leases was sent
+	soon  int               // frames that came too soon after the last
+}
+
+// told counts a frame about leases. One node sends another no two within 5 ms.
+func (t *tap) told(w way, requests int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent.frames++
+	t.sent.requests += requests
+	if t.last == nil {
+		t.last = make(map[way]time.Time)
+	}
+	now := time.Now()
+	if before, ok := t.last[w]; ok && now.Sub(before) < 5*ms {
+		t.soon++
+	}
+	t.last[w] = now
+}
+
+func (t *tap) tooSoon() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.soon
 }
 
 // message is one kind of messages on one way.
@@ -96,7 +121,7 @@ func (n tapped) Dial(ctx context.Context, addr string) (transport.Peer, error) {
 		return nil, err
 	}
 	w := way{n.name, addr}
-	asking := &asking{Stream: p.Checks(), tap: n.tap, fate: n.tap.fateOf(w, "requests")}
+	asking := &asking{Stream: p.Checks(), tap: n.tap, way: w, fate: n.tap.fateOf(w, "requests")}
 	n.tap.mu.Lock()
 	defer n.tap.mu.Unlock()
 	n.tap.peers[w] = p
