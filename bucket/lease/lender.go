@@ -108,12 +108,6 @@ func (l *Lender) check(g Group, now bucket.Instant, r *requester, cost int64, a 
 	}
 }
 
-// Look answers a check that takes nothing.
-func (l *Lender) Look(g Group, now bucket.Instant, cost int64) (bucket.Decision, int) {
-	l.Refill(g, now)
-	return bucket.LookAll(g.Limits, g.States, now, cost)
-}
-
 // denyFor is how long a requester whose check was denied need not ask again: until the cost may fit, and not before its
 // share has paid for it, so that all who wait do not come at once and one who asks often does not get all. The share is what
 // it would get if it asked for all it can: who asks for less does not have to wait for longer.

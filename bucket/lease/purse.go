@@ -2,7 +2,6 @@ package lease
 
 import (
 	"slices"
-	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
@@ -42,9 +41,6 @@ func (p *Purse) Lease(now bucket.Instant) ID {
 	}
 	return p.lease
 }
-
-// Spent returns what was spent of the lease.
-func (p *Purse) Spent() int64 { return p.spent }
 
 // Waiting says whether a request has no answer yet, and since when.
 func (p *Purse) Waiting() (sent bucket.Instant, waiting bool) { return p.sent, p.waiting }
@@ -176,6 +172,3 @@ func (p *Purse) lose() {
 	p.left, p.held = 0, 0
 	p.life++
 }
-
-// Life returns how long the lease still lives at now.
-func (p *Purse) Life(now bucket.Instant) time.Duration { return max(0, time.Duration(p.deadline-now)) }

@@ -36,7 +36,7 @@ func TestPurse(t *testing.T) {
 		if p.Spend(100*ms, 11) || !p.Spend(100*ms, 9) || p.Spend(100*ms, 2) {
 			t.Error("spends what it has not, or not what it has")
 		}
-		if !p.Spend(300*ms-1, 1) || p.Spent() != 10 {
+		if !p.Spend(300*ms-1, 1) || p.spent != 10 {
 			t.Error("not before the deadline")
 		}
 		p = filled(t)
@@ -48,7 +48,7 @@ func TestPurse(t *testing.T) {
 	})
 	t.Run("an empty purse spends nothing", func(t *testing.T) {
 		var p Purse
-		if p.Spend(-sec, 1) || p.Spend(0, 1) || p.Life(0) != 0 {
+		if p.Spend(-sec, 1) || p.Spend(0, 1) || p.alive(0) {
 			t.Error("spends")
 		}
 		if _, ok := p.Close(0); ok {
@@ -137,8 +137,8 @@ func TestPurse(t *testing.T) {
 			t.Errorf("waiting %v since %v", waiting, sent)
 		}
 		p.Accept(200*ms, &Answer{Number: number(1), Lease: leaseID(1, 1), Tokens: 1, TTL: life})
-		if p.Life(200*ms) != 150*time.Millisecond {
-			t.Errorf("lives for %v", p.Life(200*ms))
+		if p.deadline != 350*ms {
+			t.Errorf("lives until %v", time.Duration(p.deadline))
 		}
 		p = new(Purse)
 		p.Ask(50*ms, number(1))
@@ -200,7 +200,7 @@ func TestPurse(t *testing.T) {
 		h, _ := p.Hold(100*ms, []int64{4, 1})
 		p.PutBack(100*ms, h)
 		p.has(t, 100*ms, leaseID(1, 1), 10)
-		if p.Spent() != 0 || p.Again().Under != nil {
+		if p.spent != 0 || p.Again().Under != nil {
 			t.Errorf("%+v", p.Again())
 		}
 	})

@@ -124,7 +124,8 @@ func TestAdopt(t *testing.T) {
 			if l.Lendable() != tt.to.Burst/lendPart {
 				t.Errorf("%d may be lent", l.Lendable())
 			}
-			if d, _ := l.Look(l.g, sec, 1); d.Allowed != (tt.level > 0) || d.Remaining != max(0, tt.level) {
+			l.Refill(l.g, sec)
+			if d, _ := bucket.LookAll(l.g.Limits, l.g.States, sec, 1); d.Allowed != (tt.level > 0) || d.Remaining != max(0, tt.level) {
 				t.Errorf("%+v", d)
 			}
 			if tt.level < 0 { // nobody is lent any until the debt is paid
