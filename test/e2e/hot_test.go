@@ -18,6 +18,9 @@ const hotPolicy = "{version: 1, policies: {hot: {key: [user], limits: [{rate: 10
 const (
 	hotRate  = 100
 	hotBurst = 1000
+	// hotMissing is how much less than one bucket would give they may get: 3 % of what there is in 20 s. It is a level, and
+	// does not grow with time.
+	hotMissing = 90
 )
 
 // hotCaller is one of many that ask for the same key all the time.
@@ -73,8 +76,8 @@ func TestHotKey(t *testing.T) {
 			if float64(sum.admitted) > bound {
 				t.Errorf("%d admitted, want at most %.0f", sum.admitted, bound)
 			}
-			if float64(sum.admitted) < 0.97*bound {
-				t.Errorf("%d admitted, want at least 97 %% of %.0f", sum.admitted, bound)
+			if float64(sum.admitted) < bound-hotMissing {
+				t.Errorf("%d admitted, want at most %d less than %.0f", sum.admitted, hotMissing, bound)
 			}
 			if local < 0.95 {
 				t.Errorf("%.1f %% decided where they were asked, want at least 95 %%", 100*local)
