@@ -10,7 +10,7 @@ import (
 	"github.com/drossel-dev/drossel/transport/api/drosselv1"
 )
 
-var hotFor = flag.Duration("hot", 5*time.Second, "how long the callers of TestHotKey ask")
+var hotFor = flag.Duration("hot", 4*time.Second, "how long the callers of TestHotKey ask")
 
 // hotPolicy is one bucket of 100 a second and a burst of 1,000.
 const hotPolicy = "{version: 1, policies: {hot: {key: [user], limits: [{rate: 100/s, burst: 1000}]}}}"
