@@ -147,7 +147,10 @@ func StateFrom(l Limit, d Decision, now Instant) State {
 			if part != 0 {
 				debt, s.Frac = debt+1, per-part
 			}
-			s.Tokens = -int64(min(debt, MaxTokens))
+			if debt > MaxTokens { // no bucket is lower
+				debt, s.Frac = MaxTokens, 0
+			}
+			s.Tokens = -int64(debt)
 		}
 	case hi != 0 || lo >= per: // not an answer of this limit
 	default:
