@@ -41,8 +41,8 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkLease compares a check of a key that another node has lent tokens of with one of a key that this node owns, in
-// rounds that alternate.
+// BenchmarkLease compares a check of a key that another node has lent tokens of with one of a key that this node owns,
+// in rounds that alternate.
 func BenchmarkLease(b *testing.B) {
 	set, err := policy.NewSet(policy.Policy{Name: "api", Key: []string{"user"}, Limits: []policy.Limit{{
 		Name: "api", Limit: bucket.Limit{Count: 1e9, Per: time.Second, Burst: 1 << 50}}}})

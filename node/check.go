@@ -12,7 +12,8 @@ import (
 )
 
 // Check decides one request: it takes the cost from every limit of the policy, or from none. A denial is a Decision and
-// not an error. It blocks at most for the deadline, and only if another node owns the key.
+// not an error. It blocks at most for the deadline, and only if another node owns the key and what that has lent here
+// does not decide.
 //
 // The error wraps policy.ErrInvalid or policy.ErrUnknownPolicy if the request is wrong, policy.ErrUnavailable if the
 // node does not run, or is the error of ctx; nothing is taken then, except that a request already under way to its

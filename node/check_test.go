@@ -231,8 +231,8 @@ func TestPartSumsUp(t *testing.T) {
 	}
 }
 
-// TestCostAboveTheShare asks a cut-off node for more than its share can ever hold: only the owner can say yes, but it is
-// not never.
+// TestCostAboveTheShare asks a cut-off node for more than its share can ever hold: only the owner can say yes, but it
+// is not never.
 func TestCostAboveTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := new(mem.Network)

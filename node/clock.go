@@ -28,8 +28,8 @@ func (c *machineClock) Now() bucket.Instant {
 }
 
 // watchSleep brings the time asleep up to date. The node calls it once a second, so after a sleep buckets look emptier
-// than they are for a second at most, never fuller; and twenty times a second while it holds leases, which may have ended in
-// the sleep. Of two calls at once the one that saw more counts.
+// than they are for a second at most, never fuller; and twenty times a second while it holds leases, which may have
+// ended in the sleep. Of two calls at once the one that saw more counts.
 func (c *machineClock) watchSleep() {
 	if all, ok := c.asleep(); ok {
 		for now := int64(all - c.before); ; {

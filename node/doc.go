@@ -1,9 +1,9 @@
 // Package node is one member of a cluster that limits rates together, embedded in a service or run as a daemon.
 //
 // A node answers checks. It knows the policies, hashes a key to its partition, and asks the ring who owns that: if it
-// does itself, the bucket in its own memory decides; else the check goes to the owner, in one frame with whatever else
-// waits for the same peer. When the owner does not answer within the deadline, the node decides by the failure rule.
-// check.go reads in that order.
+// does itself, the bucket in its own memory decides; else tokens that the owner has lent this node, or its word that
+// there are none; else the check goes to the owner, in one frame with whatever else waits for the same peer. When the
+// owner does not answer within the deadline, the node decides by the failure rule. check.go reads in that order.
 //
 //	New -> Start -> (Check, CheckBatch ...) -> Leave -> Close
 //

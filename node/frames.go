@@ -36,8 +36,8 @@ func (r *refs) of(g *table.Group) (ref uint32, fresh bool) {
 	return ref, !known
 }
 
-// startsOver says whether a group needs a new number and there is none left: all are given up then, which must not happen
-// within a frame that uses them.
+// startsOver says whether a group needs a new number and there is none left: all are given up then, which must not
+// happen within a frame that uses them.
 func (r *refs) startsOver(g *table.Group) bool {
 	if len(r.byGroup) < maxRefs {
 		return false

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// keepPurses does what is due for purses without a check: it sends what waits, renews and gives back in time, and forgets.
-// It ends with ctx, and rests while there are none.
+// keepPurses does what is due for purses without a check: it sends what waits, renews and gives back in time, and
+// forgets. It ends with ctx, and rests while there are none.
 func (n *Node) keepPurses(ctx context.Context) {
 	ticks := time.NewTicker(leaseInterval)
 	defer ticks.Stop()

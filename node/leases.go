@@ -47,13 +47,13 @@ type LeasedGroup struct {
 	Policy string `json:"policy,omitempty"`
 	Key    string `json:"key,omitempty"`
 	Owner  string `json:"owner"`
-	// Burst is the smallest of its limits. Lendable tokens may be out, and Out are. All are 0 if the owner does not lend
-	// it, or has not told.
+	// Burst is the smallest of its limits. Lendable tokens may be out, and Out are. Lendable is 0 of a small
+	// burst; all are 0 if the owner has not told.
 	Burst    int64 `json:"burst"`
 	Lendable int64 `json:"lendable"`
 	Out      int64 `json:"out"`
-	// Renewals are those that the owner has answered since the group became hot, its own included; RenewalRate is how many
-	// it answers in a second, or 0 if it was hot for only a moment.
+	// Renewals are those that the owner has answered since the group became hot, those of its own callers included;
+	// RenewalRate is how many it answers in a second, or 0 if it was hot for only a moment.
 	Renewals    int64   `json:"renewals"`
 	RenewalRate float64 `json:"renewals_per_second"`
 	// Holders have a lease or a deny lease, or ask for the group; those with the most tokens first.
@@ -78,8 +78,9 @@ type LeaseHolder struct {
 const leaseReadings = 250 * time.Millisecond
 
 // Leases asks all members that this node knows, itself included, what they lend and what they were lent. For the rates
-// it does so twice, so it takes a quarter of a second, and two seconds more if a member does not answer. It returns early
-// when ctx ends; who had not answered by then has an Error. Without members before Start. Safe for concurrent use.
+// it does so twice, so it takes a quarter of a second, and two seconds more if a member does not answer. It returns
+// early when ctx ends; who had not answered by then has an Error. Without members before Start. Safe for concurrent
+// use.
 func (n *Node) Leases(ctx context.Context) LeasesStatus {
 	before := n.gatherLeases(ctx)
 	pause := time.NewTimer(leaseReadings)

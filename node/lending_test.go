@@ -117,8 +117,8 @@ func out(nodes []*Node) (tokens int64) {
 	return tokens
 }
 
-// TestHotKeyIsLent: a key that all ask for is decided where it is asked for, no more is admitted than one bucket would, and
-// nothing stays lent when nobody asks any more.
+// TestHotKeyIsLent: a key that all ask for is decided where it is asked for, no more is admitted than one bucket would,
+// and nothing stays lent when nobody asks any more.
 func TestHotKeyIsLent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := lendingCluster(t, 3, nil)
@@ -253,7 +253,8 @@ func TestLeaverGivesBack(t *testing.T) {
 	})
 }
 
-// TestCrashOfAHolderBurns: what a node held when it was lost is gone, and only after its life does the bucket fill again.
+// TestCrashOfAHolderBurns: what a node held when it was lost is gone, and only after its life does the bucket fill
+// again.
 func TestCrashOfAHolderBurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := lendingCluster(t, 2, nil)
@@ -329,8 +330,8 @@ func TestLeaseDiesInSleep(t *testing.T) {
 	})
 }
 
-// TestPurseOfAnotherOwnerIsDropped: when the ring says that another node owns a group, nothing of the old owner's is spent or
-// kept.
+// TestPurseOfAnotherOwnerIsDropped: when the ring says that another node owns a group, nothing of the old owner's is
+// spent or kept.
 func TestPurseOfAnotherOwnerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := lendingCluster(t, 3, nil)

@@ -131,8 +131,8 @@ func (n *Node) ownState() ring.State {
 }
 
 // Leave tells the others that this node goes, so that they take its keys, and gives the keys up itself once they have
-// had time to hear of it, or ctx ends. Checks are answered throughout. Call Close afterwards. It does nothing unless the
-// node runs.
+// had time to hear of it, or ctx ends. Checks are answered throughout. Call Close afterwards. It does nothing unless
+// the node runs.
 func (n *Node) Leave(ctx context.Context) error {
 	n.lifecycle.Lock()
 	defer n.lifecycle.Unlock()

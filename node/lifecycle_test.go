@@ -283,7 +283,8 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// TestLastToLeave has a node leave that is the last: nobody takes its keys, so it keeps them, and they are not refilled.
+// TestLastToLeave has a node leave that is the last: nobody takes its keys, so it keeps them, and they are not
+// refilled.
 func TestLastToLeave(t *testing.T) {
 	n := start(t, Config{Policies: policies(t)})
 	check(t, n, policy.Request{Policy: "all", Cost: 3})

@@ -10,8 +10,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
-// TestMemoNamesTheSameBucket asks for hot and cold keys at once, from several goroutines: what is remembered of a key is
-// what hashing it gives.
+// TestMemoNamesTheSameBucket asks for hot and cold keys at once, from several goroutines: what is remembered of a key
+// is what hashing it gives.
 func TestMemoNamesTheSameBucket(t *testing.T) {
 	n := start(t, Config{Policies: policies(t)})
 	h, err := n.Handle("api")

@@ -7,8 +7,8 @@ import (
 	"github.com/drossel-dev/drossel/transport"
 )
 
-// outbox holds the purses of a link that have something to tell the owner. What waits leaves in one frame, and the next one
-// at leaseInterval after it at the earliest.
+// outbox holds the purses of a link that have something to tell the owner. What waits leaves in one frame, and the next
+// one at leaseInterval after it at the earliest.
 type outbox struct {
 	mu      sync.Mutex
 	waiting []*purse

@@ -46,7 +46,8 @@ type purse struct {
 
 func (ps *purses) shard(part int) *purseShard { return &ps.shards[part%purseShards] }
 
-// borrowed decides a check with what the owner has lent this node, if it can. If not, the check is ready to be forwarded.
+// borrowed decides a check with what the owner has lent this node, if it can. If not, the check is ready to be
+// forwarded.
 func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
 	n := h.node
 	if !h.leased || q.look || !l.leases.Load() || stage(n.stage.Load()) != running {

@@ -8,8 +8,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
-// sampler lets most checks of a key follow the verdict on one of them. It has room for some keys at a time; a key that has
-// none is decided each time. Safe for concurrent use.
+// sampler lets most checks of a key follow the verdict on one of them. It has room for some keys at a time; a key that
+// has none is decided each time. Safe for concurrent use.
 type sampler struct {
 	every int   // one check in how many is decided
 	most  int64 // that a check may cost: a burst
@@ -45,8 +45,8 @@ func newSampler(p *policy.Policy) *sampler {
 
 func (s *sampler) slot(id bucket.ID) *sampleSlot { return &s.slots[id.Hi%sampleSlots] }
 
-// follows decides a check by the verdict before it. If it is false the check has to be decided, at the cost of those that
-// followed on top of its own: one in ten is charged for ten.
+// follows decides a check by the verdict before it. If it is false the check has to be decided, at the cost of those
+// that followed on top of its own: one in ten is charged for ten.
 func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	if q.look {
 		return false
@@ -75,8 +75,8 @@ func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	return true
 }
 
-// learn takes in the verdict on a check that was to be decided, or why there is none. What was owed and could not be paid
-// stays so.
+// learn takes in the verdict on a check that was to be decided, or why there is none. What was owed and could not be
+// paid stays so.
 func (s *sampler) learn(h *Handle, q *question, d *policy.Decision, err error) {
 	if q.look {
 		return

@@ -38,8 +38,8 @@ func TestSampledIsChargedForAll(t *testing.T) {
 	})
 }
 
-// TestSampledFollowsForAMoment: a verdict is old after a tenth of a second, so a key that is seldom asked for is charged for
-// each check, and a denial lasts no longer.
+// TestSampledFollowsForAMoment: a verdict is old after a tenth of a second, so a key that is seldom asked for is
+// charged for each check, and a denial lasts no longer.
 func TestSampledFollowsForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := lendingCluster(t, 1, nil)[0]

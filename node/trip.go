@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// trip is how long the answer of a peer takes, at the slow end: it follows a slow answer at once and fast ones little by
-// little. Safe for concurrent use; of two at the same moment one may be lost.
+// trip is how long the answer of a peer takes, at the slow end: it follows a slow answer at once and fast ones little
+// by little. Safe for concurrent use; of two at the same moment one may be lost.
 type trip struct{ ns atomic.Int64 }
 
 // firstTrip is assumed before there was an answer.

@@ -8,8 +8,8 @@ import (
 	"github.com/drossel-dev/drossel/transport"
 )
 
-// expireLate completes forwarded checks whose deadline has passed, until ctx ends. It looks once a millisecond, and only
-// while any check waits: a timer for each check would cost more than the check.
+// expireLate completes forwarded checks whose deadline has passed, until ctx ends. It looks once a millisecond, and
+// only while any check waits: a timer for each check would cost more than the check.
 func (n *Node) expireLate(ctx context.Context) {
 	ticks := time.NewTicker(expiryInterval)
 	defer ticks.Stop()

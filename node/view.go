@@ -67,9 +67,9 @@ func (n *Node) look() {
 	}
 }
 
-// draft makes a view with its links, and says which of them are new and which others it has no use for. It is nil if the
-// last view stays in use: the node has ended, the members can't be placed, or there are none. The last node to leave
-// thus keeps its keys to the end.
+// draft makes a view with its links, and says which of them are new and which others it has no use for. It is nil if
+// the last view stays in use: the node has ended, the members can't be placed, or there are none. The last node to
+// leave thus keeps its keys to the end.
 func (n *Node) draft() (v *view, fresh, gone []*link) {
 	n.viewing.Lock()
 	defer n.viewing.Unlock()
@@ -186,8 +186,8 @@ func (v *view) ownedPartitions() int {
 	return v.ring.Counts()[v.self]
 }
 
-// successorsOf computes where the partitions of a ring would go. It takes a quarter of a second for a hundred members, so
-// it uses a builder of its own and holds nobody up.
+// successorsOf computes where the partitions of a ring would go. It takes a quarter of a second for a hundred members,
+// so it uses a builder of its own and holds nobody up.
 func (n *Node) successorsOf(r *ring.Ring) []int {
 	b, err := ring.NewBuilder(n.cfg.Ring)
 	if err == nil {

@@ -5,6 +5,6 @@
 // word. A Builder computes it, a Ring is one immutable result. How well it balances and how little it moves is measured
 // in DESIGN.md.
 //
-// What it does not do: find members (ring/gossip), decide who may answer for a partition (node/ownership; the ring says
-// only who should), or keep the state of a key (bucket/table).
+// What it does not do: find members (ring/gossip), decide who may answer for a partition (the ring says only who
+// should), or keep the state of a key (bucket/table).
 package ring

@@ -3,7 +3,8 @@
 // Two nodes talk over two streams in each direction: checks, which is never held up, and bulk. Each begins with a
 // handshake in which both sides show that they belong to the same cluster; after it only frames cross, each a type byte
 // and a body in a compact binary form (integers as varints, everything else fixed or length-prefixed). Only durations
-// cross the wire, never instants.
+// cross the wire, never instants. What is said about leases may be lost or come twice; everything else comes in order
+// or the stream ends.
 //
 // What it does not do: decide anything, retry, or keep state about checks. transport/peer carries the streams over
 // gRPC, transport/mem within one process.

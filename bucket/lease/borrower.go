@@ -105,8 +105,8 @@ func (b *Borrower) see(limits []bucket.Limit, v Level, now bucket.Instant) {
 	}
 }
 
-// Answer takes in the answer to a request; false if it was not waited for. give says that everything has to be returned:
-// the caller closes the lease.
+// Answer takes in the answer to a request; false if it was not waited for. give says that everything has to be
+// returned: the caller closes the lease.
 func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, roundTrip time.Duration) (give, ok bool) {
 	sent, _ := b.Waiting()
 	if !b.Accept(now, a) {
@@ -134,14 +134,15 @@ func (b *Borrower) Answer(now bucket.Instant, limits []bucket.Limit, a *Answer, 
 	return give, true
 }
 
-// Recalled takes in that the owner wants everything back: the caller closes the lease. While a request waits that can't be,
-// and what comes with its answer goes back.
+// Recalled takes in that the owner wants everything back: the caller closes the lease. While a request waits that can't
+// be, and what comes with its answer goes back.
 func (b *Borrower) Recalled() {
 	b.next = 0
 	_, b.recall = b.Waiting()
 }
 
-// DeniedFor returns for how long checks are denied here at now, by the owner's word; 0 while there is something to spend.
+// DeniedFor returns for how long checks are denied here at now, by the owner's word; 0 while there is something to
+// spend.
 func (b *Borrower) DeniedFor(now bucket.Instant) (d time.Duration) {
 	if b.Left(now) > 0 {
 		return 0

@@ -21,8 +21,8 @@ type hold struct {
 }
 
 // Hold takes costs, one for each state, aside for life; false if a state has not got its cost, or nothing is asked for.
-// Asked again with the same id it answers the same. life is what the coordinator may count on from when it first sent: the
-// caller has cut it at the edge of a window.
+// Asked again with the same id it answers the same. life is what the coordinator may count on from when it first sent:
+// the caller has cut it at the edge of a window.
 func (l *Ledger) Hold(g Group, now bucket.Instant, id HoldID, costs []int64, life time.Duration) bool {
 	l.Refill(g, now)
 	if l.findHold(id) >= 0 {
@@ -98,8 +98,8 @@ type settlement struct {
 }
 
 // Settle gives tokens back to every state, or takes them if negative, once for each id: the actual cost of a check that
-// was admitted at an estimate. What was reported as spent goes this way and never back into a purse. It is remembered for
-// keep; false means that it was applied before.
+// was admitted at an estimate. What was reported as spent goes this way and never back into a purse. It is remembered
+// for keep; false means that it was applied before.
 func (l *Ledger) Settle(g Group, now bucket.Instant, id HoldID, tokens int64, keep time.Duration) bool {
 	l.Refill(g, now)
 	l.settled = slices.DeleteFunc(l.settled, func(s settlement) bool { return s.forgets <= now })

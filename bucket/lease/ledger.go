@@ -15,12 +15,13 @@ type Group struct {
 	States []bucket.State
 }
 
-// Ledger is the owner's account of what it has out of one group. The states of the group and the ledger change together:
-// whoever uses a ledger passes the same states each time, and lets nobody else refill them while anything is out.
+// Ledger is the owner's account of what it has out of one group. The states of the group and the ledger change
+// together: whoever uses a ledger passes the same states each time, and lets nobody else refill them while anything is
+// out.
 //
-// What is out counts against the capacity of the bucket, so that at all times b + O <= C for every state, where of a hold
-// with different costs each state counts its own. That, and that a token is in one place only, is why leases cannot
-// over-admit; DESIGN.md has the proof.
+// What is out counts against the capacity of the bucket, so that at all times b + O <= C for every state, where of a
+// hold with different costs each state counts its own. That, and that a token is in one place only, is why leases
+// cannot over-admit; DESIGN.md has the proof.
 type Ledger struct {
 	// Last is the id of the newest lease. Set it once to where ids begin, so that no ledger of the group ever used a later
 	// one.
@@ -34,8 +35,8 @@ type Ledger struct {
 	soonest bucket.Instant // nothing burns before; means nothing while there is nothing to
 }
 
-// entry is what one incarnation of a holder has. A holder that has started again knows nothing of what it had, and yet the
-// process before it may still be there and spend: each has an entry of its own, and the old one burns in its time.
+// entry is what one incarnation of a holder has. A holder that has started again knows nothing of what it had, and yet
+// the process before it may still be there and spend: each has an entry of its own, and the old one burns in its time.
 type entry struct {
 	holder string
 	lease  ID
@@ -50,8 +51,8 @@ type entry struct {
 // Out returns how many tokens are out: an over-estimate of what holders can still spend.
 func (l *Ledger) Out() int64 { return l.out }
 
-// Burned returns how many tokens were lost since the ledger began: lent, and neither reported as spent nor given back in
-// time.
+// Burned returns how many tokens were lost since the ledger began: lent, and neither reported as spent nor given back
+// in time.
 func (l *Ledger) Burned() int64 { return l.burned }
 
 // Idle says that nothing is out and nothing has to be remembered at now.
@@ -144,10 +145,11 @@ func (l *Ledger) findLease(holder string, id ID) int {
 }
 
 // Request takes what a holder says, and answers it; false means that there is no answer, for it has been overtaken or
-// closes its lease. size says how many tokens to lend once all that is known has been applied; as many are lent as every
-// state has, at most. The lease lives for ttl. In the answer only Number, Lease, Tokens and TTL are filled in.
+// closes its lease. size says how many tokens to lend once all that is known has been applied; as many are lent as
+// every state has, at most. The lease lives for ttl. In the answer only Number, Lease, Tokens and TTL are filled in.
 //
-// It may come late, twice, or after ones that were sent later: the same request gets the same answer, an older one none.
+// It may come late, twice, or after ones that were sent later: the same request gets the same answer, an older one
+// none.
 func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, ttl time.Duration, size func() int64) (*Answer, bool) {
 	l.Refill(g, now)
 	if r.Close {

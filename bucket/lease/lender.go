@@ -7,8 +7,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// Lender is the owner's end of a group that is asked for at several nodes: the ledger, and who wants how much of it. Make
-// it with NewLender.
+// Lender is the owner's end of a group that is asked for at several nodes: the ledger, and who wants how much of it.
+// Make it with NewLender.
 type Lender struct {
 	Ledger
 	terms      Terms
@@ -48,8 +48,8 @@ func NewLender(limits []bucket.Limit, after ID, now bucket.Instant) *Lender {
 }
 
 // Adopt brings a ledger's group to other limits of the same number at now: what had arrived by the old rates stays, a
-// smaller burst cuts at once, below zero if more than it is out, and a larger one grants nothing. Leases come back as they
-// are renewed.
+// smaller burst cuts at once, below zero if more than it is out, and a larger one grants nothing. Leases come back as
+// they are renewed.
 func (l *Lender) Adopt(g Group, limits []bucket.Limit, now bucket.Instant) {
 	l.Refill(g, now)
 	for j := range g.States {
@@ -109,8 +109,8 @@ func (l *Lender) check(g Group, now bucket.Instant, r *requester, cost int64, a 
 }
 
 // denyFor is how long a requester whose check was denied need not ask again: until the cost may fit, and not before its
-// share has paid for it, so that all who wait do not come at once and one who asks often does not get all. The share is what
-// it would get if it asked for all it can: who asks for less does not have to wait for longer.
+// share has paid for it, so that all who wait do not come at once and one who asks often does not get all. The share is
+// what it would get if it asked for all it can: who asks for less does not have to wait for longer.
 func (l *Lender) denyFor(g Group, now bucket.Instant, r *requester, which int, d bucket.Decision, cost int64) time.Duration {
 	if d.Never() {
 		return DenyMax
@@ -163,16 +163,16 @@ func (l *Lender) Renew(g Group, now bucket.Instant, who string, req Request) (a 
 	return a, true
 }
 
-// spread varies a pace period by an eighth, so that holders whose renewals have come to arrive together, where the last of
-// them finds nothing left time and again, come apart. Successive ones land far from each other.
+// spread varies a pace period by an eighth, so that holders whose renewals have come to arrive together, where the last
+// of them finds nothing left time and again, come apart. Successive ones land far from each other.
 func (l *Lender) spread(pace time.Duration) time.Duration {
 	const golden = 0x9E3779B97F4A7C15 // 2^64 / the golden ratio
 	turn := uint64(l.renewals) * golden >> 32
 	return pace - pace/8 + time.Duration(uint64(pace/4)*turn>>32)
 }
 
-// denyRenewal is the deny lease beside an answer without tokens, if there are none: not if merely no more may be lent, for
-// then forwarded checks are still admitted.
+// denyRenewal is the deny lease beside an answer without tokens, if there are none: not if merely no more may be lent,
+// for then forwarded checks are still admitted.
 func (l *Lender) denyRenewal(g Group, now bucket.Instant, r *requester, req Request, a *Answer) (deny Deny) {
 	if a.Tokens > 0 || req.Left > 0 || !l.terms.lends(r.demand) {
 		return deny

@@ -2,8 +2,8 @@ package lease
 
 import "github.com/drossel-dev/drossel/bucket"
 
-// The owner's own callers are one requester among the others: if they took from the bucket whenever there is a token, no
-// other node would ever get one.
+// The owner's own callers are one requester among the others: if they took from the bucket whenever there is a token,
+// no other node would ever get one.
 
 // localName is the owner as a holder of its own.
 const localName = ""

@@ -6,8 +6,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// ID names a lease. The owner chooses it and never uses it twice: an epoch of its own, and a number in it. The zero ID is
-// no lease.
+// ID names a lease. The owner chooses it and never uses it twice: an epoch of its own, and a number in it. The zero ID
+// is no lease.
 type ID struct{ Epoch, Number uint64 }
 
 // Number names a request. The holder chooses it, and later requests of a holder have higher ones.

@@ -23,8 +23,8 @@ type edit struct{ file, old, new string }
 
 var allMutants = flag.Bool("lease.mutants", false, "break all rules in TestMutants, and not one in four: it takes a minute")
 
-// TestMutants breaks the rules one by one and wants the test that is there for each to fail. The children do not run with
-// the race detector, so with it there is nothing more to see.
+// TestMutants breaks the rules one by one and wants the test that is there for each to fail. The children do not run
+// with the race detector, so with it there is nothing more to see.
 func TestMutants(t *testing.T) {
 	if raceDetector {
 		t.Skip("run without the race detector")

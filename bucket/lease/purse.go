@@ -6,8 +6,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// Purse is what a holder has of one lease: tokens left to spend, tokens held for checks that are not decided yet, and what
-// was spent. The zero Purse is empty and holds no lease.
+// Purse is what a holder has of one lease: tokens left to spend, tokens held for checks that are not decided yet, and
+// what was spent. The zero Purse is empty and holds no lease.
 type Purse struct {
 	lease    ID
 	left     int64
@@ -62,8 +62,8 @@ type Hold struct {
 	cost  int64
 }
 
-// Hold takes a cost for each state aside: the largest of them leaves the purse. It is not reported until it is committed;
-// false if there is not as much, or a cost is negative.
+// Hold takes a cost for each state aside: the largest of them leaves the purse. It is not reported until it is
+// committed; false if there is not as much, or a cost is negative.
 func (p *Purse) Hold(now bucket.Instant, costs []int64) (h Hold, ok bool) {
 	if len(costs) == 0 || slices.Min(costs) < 0 {
 		return h, false
@@ -77,8 +77,8 @@ func (p *Purse) Hold(now bucket.Instant, costs []int64) (h Hold, ok bool) {
 	return h, true
 }
 
-// Commit spends a hold; false if its lease has ended since, even if that was renewed too late and lives again: then the check
-// is denied, for the owner may have given the tokens up.
+// Commit spends a hold; false if its lease has ended since, even if that was renewed too late and lives again: then the
+// check is denied, for the owner may have given the tokens up.
 func (p *Purse) Commit(now bucket.Instant, h Hold) bool {
 	if !p.alive(now) || h.life != p.life {
 		return false
@@ -105,8 +105,8 @@ func (p *Purse) PutBack(now bucket.Instant, h Hold) {
 	}
 }
 
-// Ask returns a request for more, numbered by the caller, higher than any before. It names the lease if that lives, else
-// it asks for a new one. The caller sees to it that no other request waits.
+// Ask returns a request for more, numbered by the caller, higher than any before. It names the lease if that lives,
+// else it asks for a new one. The caller sees to it that no other request waits.
 func (p *Purse) Ask(now bucket.Instant, number Number) Request {
 	if !p.alive(now) {
 		p.empty()
@@ -150,8 +150,8 @@ func (p *Purse) Accept(now bucket.Instant, a *Answer) bool {
 	return true
 }
 
-// Close ends the lease and returns what tells the owner; false if there is none, tokens are held, or a request waits: its
-// answer could bring tokens to a lease that is closed.
+// Close ends the lease and returns what tells the owner; false if there is none, tokens are held, or a request waits:
+// its answer could bring tokens to a lease that is closed.
 func (p *Purse) Close(now bucket.Instant) (r Request, ok bool) {
 	if !p.alive(now) || p.held != 0 || p.waiting {
 		return r, false

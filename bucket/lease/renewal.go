@@ -18,8 +18,8 @@ const (
 	Resend             // the answer is overdue: the request may have been lost
 )
 
-// Due says what is to be done at now. forwarding says that a check is being sent to the owner, and the borrower may want
-// a lease, its first perhaps.
+// Due says what is to be done at now. forwarding says that a check is being sent to the owner, and the borrower may
+// want a lease, its first perhaps.
 func (b *Borrower) Due(now bucket.Instant, roundTrip time.Duration, forwarding bool) Due {
 	if sent, waiting := b.Waiting(); waiting {
 		switch {
@@ -88,8 +88,9 @@ func (b *Borrower) Repeat(now bucket.Instant) Request {
 	return r
 }
 
-// Rested says that there is nothing to remember at now: no lease, no word of the owner that still holds, no check lately. Who
-// had a lease may soon want one again, and is remembered for longer: it then asks without having to be made an offer.
+// Rested says that there is nothing to remember at now: no lease, no word of the owner that still holds, no check
+// lately. Who had a lease may soon want one again, and is remembered for longer: it then asks without having to be made
+// an offer.
 func (b *Borrower) Rested(now bucket.Instant) bool {
 	if _, waiting := b.Waiting(); waiting || b.alive(now) || ahead(now, b.denied) || ahead(now, b.next) {
 		return false

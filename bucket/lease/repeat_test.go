@@ -7,8 +7,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// TestRepeat: a request without an answer is repeated as it is, less and less often, and given up when its answer would be
-// of no use any more.
+// TestRepeat: a request without an answer is repeated as it is, less and less often, and given up when its answer would
+// be of no use any more.
 func TestRepeat(t *testing.T) {
 	b := borrower(2*sec, 0)
 	first := b.Renew(2*sec, Number{1, 7})
@@ -58,8 +58,8 @@ func TestRecalledWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestLostIsReported: tokens that died in the purse because the answer to a renewal came too late count as spent, or the
-// owner would count on their return for as long as the lease is renewed.
+// TestLostIsReported: tokens that died in the purse because the answer to a renewal came too late count as spent, or
+// the owner would count on their return for as long as the lease is renewed.
 func TestLostIsReported(t *testing.T) {
 	b := borrower(2*sec, 50)
 	r := b.Renew(2*sec+bucket.Instant(TTL)-ms, Number{1, 9})
@@ -73,8 +73,8 @@ func TestLostIsReported(t *testing.T) {
 	}
 }
 
-// TestProbeIsOfItsCost: after a deny lease one check of its cost goes to see, and the others are told when to come back. A
-// cheaper one is no probe.
+// TestProbeIsOfItsCost: after a deny lease one check of its cost goes to see, and the others are told when to come
+// back. A cheaper one is no probe.
 func TestProbeIsOfItsCost(t *testing.T) {
 	b := borrower(2*sec, 0)
 	b.Told(2*sec, thousands, 50, bucket.Decision{Remaining: 1000}, 0, Deny{For: 100 * time.Millisecond, Cost: 50})
@@ -90,7 +90,8 @@ func TestProbeIsOfItsCost(t *testing.T) {
 	b.checks(t, now+bucket.Instant(2*trip), 50, Forward)
 }
 
-// TestQuietWithoutTokens: who is told to wait for the next tokens but got none, and has none, does not ask without pause.
+// TestQuietWithoutTokens: who is told to wait for the next tokens but got none, and has none, does not ask without
+// pause.
 func TestQuietWithoutTokens(t *testing.T) {
 	b := borrower(2*sec, 0)
 	b.grant(2*sec, Answer{Next: 100 * time.Millisecond})

@@ -64,8 +64,13 @@ func (l *Lender) share(now bucket.Instant, of *requester, rate, demand float64) 
 	return maxMin(rate, demands, demand)
 }
 
-// Lendable returns how many tokens may be out at a time.
-func (l *Lender) Lendable() int64 { return l.terms.Capacity / lendPart }
+// Lendable returns how many tokens may be lent at a time: none of a small bucket.
+func (l *Lender) Lendable() int64 {
+	if !l.terms.lends(Demand{}) {
+		return 0
+	}
+	return l.terms.Capacity / lendPart
+}
 
 // Renewals returns how many requests of other nodes and its own it has answered.
 func (l *Lender) Renewals() int64 { return l.renewals }

@@ -7,8 +7,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// size says how many tokens a requester gets on top of what it has left, and whether the bucket is so empty that it then
-// has to wait.
+// size says how many tokens a requester gets on top of what it has left, and whether the bucket is so empty that it
+// then has to wait.
 func (l *Lender) size(g Group, now bucket.Instant, r *requester, left int64) (tokens int64, saturated bool) {
 	r.unpaid = 0
 	if !l.terms.worth(r.demand) || l.recall.on(now) {
@@ -67,14 +67,15 @@ func (l *Lender) ration(g Group, now bucket.Instant, r *requester, left int64) i
 }
 
 // steer is by how much shares are paid short or over, so that the level of a rationed bucket stays about half of what
-// comes in a pace period. If each were paid exactly what is due, the level would stay wherever it once fell, and near zero
-// who finds something would be luck.
+// comes in a pace period. If each were paid exactly what is due, the level would stay wherever it once fell, and near
+// zero who finds something would be luck.
 func steer(level, period float64) float64 {
 	const most = 0.05
 	return 1 - most + 2*most*min(1, level/period)
 }
 
-// adapt makes leases smaller for a holder that after some time still has much of one, and larger again if one is soon spent.
+// adapt makes leases smaller for a holder that after some time still has much of one, and larger again if one is soon
+// spent.
 func (r *requester) adapt(now bucket.Instant, left int64) {
 	switch took := now - r.granted; {
 	case r.size > 0 && left > r.size/2 && took >= bucket.Instant(Target):

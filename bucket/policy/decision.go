@@ -16,15 +16,17 @@ type Decision struct {
 	Policy, LimitName string
 	// Limit is that limit's burst, in tokens.
 	Limit int64
-	// Remaining is what is left of it, in whole tokens.
+	// Remaining is what is left of it, in whole tokens. If DecidedBy is Lease or DenyLease the numbers are an estimate:
+	// the owner's last word, what has arrived since, and what is left at this node; if Sample, those of a moment ago.
 	Remaining int64
 	// Window is the time in which an empty bucket of it becomes full, rounded up; 0 if it does not refill.
 	Window time.Duration
-	// RetryAfter is how long until the same request fits if nobody else takes; 0 if allowed or Never.
+	// RetryAfter is how long until the same request fits if nobody else takes; 0 if allowed or Never. Of a leased key it
+	// is when to ask again, and no promise.
 	RetryAfter time.Duration
 	// ResetAfter is how long until the bucket is full if nobody takes.
 	ResetAfter time.Duration
-	// Node is the stable id of the node that decided.
+	// Node is the stable id of the node that decided; if DecidedBy is Sample, of the one that decided the check before.
 	Node string
 }
 
@@ -56,7 +58,7 @@ var decidedBy = [...]string{
 	"sample",
 }
 
-// String returns the name used in JSON, metrics and logs.
+// String returns the name used in JSON. Metrics have words of their own (node/metrics).
 func (d DecidedBy) String() string {
 	if int(d) < len(decidedBy) {
 		return decidedBy[d]

@@ -29,6 +29,7 @@ type Request struct {
 	Limit *bucket.Limit
 	// Priority is carried with the request. Higher is served first where something waits; nothing does so far.
 	Priority int
-	// CheckOnly looks and takes nothing: the answer is the one that a take would have got.
+	// CheckOnly looks at the owner's bucket and takes nothing: the answer is the one that a take there would have got. Of
+	// a leased key a take may be answered otherwise, for what is lent is not in that bucket.
 	CheckOnly bool
 }

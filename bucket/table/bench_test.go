@@ -72,8 +72,9 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkWorstInsert grows a table to a million groups, and prints the longest takes on the way. Getting memory from the
-// kernel takes its time on any machine, so a loop that does nothing but allocate and copy such arrays stands beside it.
+// BenchmarkWorstInsert grows a table to a million groups, and prints the longest takes on the way. Getting memory from
+// the kernel takes its time on any machine, so a loop that does nothing but allocate and copy such arrays stands beside
+// it.
 func BenchmarkWorstInsert(b *testing.B) {
 	const takes = 1_000_000
 	worst := func(do func(k uint64)) (longest, p9999 time.Duration) {
@@ -112,8 +113,8 @@ func BenchmarkWorstInsert(b *testing.B) {
 	b.ReportMetric(float64(bare9999.Nanoseconds())/1000, "µs-p99.99-bare")
 }
 
-// BenchmarkGrow is the dearest thing that a take does: a slab as full as it gets is grown by half. The slabs are those of
-// one partition of 1021 at a million groups and at ten million.
+// BenchmarkGrow is the dearest thing that a take does: a slab as full as it gets is grown by half. The slabs are those
+// of one partition of 1021 at a million groups and at ten million.
 func BenchmarkGrow(b *testing.B) {
 	for _, n := range []int{1_000_000 / 1021, 10_000_000 / 1021} {
 		b.Run(fmt.Sprintf("groups=%d", n), func(b *testing.B) {

@@ -8,5 +8,7 @@
 // A group whose buckets are all full is no different from one that was never seen; sweeping removes such groups, and
 // nothing else ever is. When the memory bound is reached a new key is refused rather than an exhausted one forgotten.
 //
+// A group that other nodes ask for often is hot: it has a lender (bucket/lease), and all takes go through that.
+//
 // What it does not do: hash keys, know who owns a partition, or read a clock (instants are arguments).
 package table

@@ -7,8 +7,9 @@ import (
 	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
-// The upper half of a slot's meta word says how often other nodes ask for the group. While that is seldom it is a count and
-// the window of time it is of; from lease.HotChecks a second on the group is hot, and it is the place of its lender:
+// The upper half of a slot's meta word says how often other nodes ask for the group. While that is seldom it is a count
+// and the window of time it is of; from lease.HotChecks a second on the group is hot, and it is the place of its
+// lender:
 //
 //	63  62 ... 48  47 ... 32        63  62 ... 32
 //	 0   window     count            1   index of the lender
@@ -105,7 +106,7 @@ func denyFor(d bucket.Decision, cost int64) (deny lease.Deny) {
 	return deny
 }
 
-// minDeny is the shortest time for which it is worth to remember a denial.
+// minDeny is the shortest time for which a denial is worth remembering.
 const minDeny = 2 * time.Millisecond
 
 // Lend takes what a holder says about its lease of a group, and answers it; false means that there is no answer.

@@ -39,8 +39,8 @@ type LeaseStats struct {
 	// Hot groups have been asked for often by other nodes; Out tokens of theirs are out, of the Lendable ones.
 	Hot           int
 	Out, Lendable int64
-	// Burned tokens were lent, and neither reported as spent nor given back in time; Recalls asked all holders of a group to
-	// give back. Both since the table was made.
+	// Burned tokens were lent, and neither reported as spent nor given back in time; Recalls asked all holders of a group
+	// to give back. Both since the table was made.
 	Burned, Recalls int64
 }
 

@@ -25,7 +25,7 @@ func demoCommand() *cobra.Command {
 		Short: "See three nodes decide together, one leave, and nothing over-admitted",
 		Long: fmt.Sprintf(`Demo starts three real nodes in this process, on free ports of loopback. At each,
 %d callers ask for %d keys of %s, and %d more for a hot one of
-%s, all the time. Half-way one node is stopped politely. Then it holds
+%s, all the time: its owner lends it. Half-way one node is stopped politely. Then it holds
 what was admitted against what may be: the exit code is 1 if more was, or if a check
 got no answer.`,
 			demo.CallersPerNode, demo.Keys, limitText(demo.Limit), demo.HotCallersPerNode, limitText(demo.HotLimit)),

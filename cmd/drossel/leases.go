@@ -18,28 +18,35 @@ import (
 func leasesCommand() *cobra.Command {
 	var addr string
 	var asJSON bool
-	var limit int
+	var top int
 	cmd := &cobra.Command{
 		Use:   "leases",
 		Short: "Show the hot keys, and who was lent how much of them",
 		Long: `Leases asks a node to gather from all members what they lend and what they were
-lent: for each hot key the owner, how many of its tokens are out on lease of how
-many that may be, and which nodes have them; and who denies by the owner's word
-that there are none for a while. A key is known to nodes that are asked for it;
-where none tells it, the id stands in its place.
+lent, for each key that is asked for often at nodes that do not own it.
+
+  OUT         tokens that are lent now, and not reported as spent
+  LENDABLE    the most that may be: a quarter of BURST, nothing of a small one
+  RENEWALS/S  requests about leases that the owner answers
+  HOLDERS     nodes and what they may have; "denies" is by the owner's word that
+              there is nothing for a while
+
+The keys that this shows are what clients sent. An owner knows only ids: if no
+holder names a key, its id is shown. It takes a quarter of a second, and two more
+if a member is silent.
 
 The exit code is 0 if every member answered, 1 if not, 2 if the node did not
 answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return fmt.Errorf("--limit is %d, want 1 or more", limit)
+			if top < 1 {
+				return fmt.Errorf("--top is %d, want 1 or more", top)
 			}
 			var s node.LeasesStatus
 			if err := (client{addr}).ask(cmd.Context(), http.MethodGet, "/v1/leases", nil, &s); err != nil {
 				return err
 			}
-			s.Limit(limit)
+			s.Limit(top)
 			show := printLeases
 			if asJSON {
 				show = func(out io.Writer, s *node.LeasesStatus) error { return json.NewEncoder(out).Encode(s) }
@@ -56,7 +63,7 @@ answer.`,
 		},
 	}
 	addFlags(cmd, &addr, &asJSON)
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many `GROUPS` to list, those with the most tokens out")
+	cmd.Flags().IntVar(&top, "top", 20, "how many `GROUPS` to list, those with the most tokens out")
 	return cmd
 }
 

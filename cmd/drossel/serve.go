@@ -50,8 +50,9 @@ Three nodes on one machine, each in a terminal of its own:
 Between machines all nodes need one secret: head -c 32 /dev/urandom > secret, and
 --secret-file secret on each. Every node must be given the same policies.
 
-When it is ready it prints its addresses, a line each. SIGTERM makes it leave: the
-others take its keys, and what came for it is answered until they have.`,
+When it is ready it prints its addresses, a line each. SIGTERM makes it leave: it
+gives back what it was lent, the others take its keys, and what came for it is
+answered until they have.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

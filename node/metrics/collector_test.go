@@ -113,10 +113,10 @@ drossel_lease_purses 7
 # HELP drossel_lease_recalls_total Times that all holders of a group were asked to give everything back.
 # TYPE drossel_lease_recalls_total counter
 drossel_lease_recalls_total 40
-# HELP drossel_lease_requests_received_total Renewals, returns and first requests that came from other nodes.
+# HELP drossel_lease_requests_received_total Requests about leases that came from other nodes.
 # TYPE drossel_lease_requests_received_total counter
 drossel_lease_requests_received_total 9
-# HELP drossel_lease_requests_sent_total Renewals, returns and first requests that were sent to owners.
+# HELP drossel_lease_requests_sent_total Requests about leases sent to owners: first ones, renewals, returns, and repeated ones.
 # TYPE drossel_lease_requests_sent_total counter
 drossel_lease_requests_sent_total 8
 # HELP drossel_lease_tokens_burned_total Tokens that were lent, and neither spent, as reported, nor returned.

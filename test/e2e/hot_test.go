@@ -18,8 +18,8 @@ const hotPolicy = "{version: 1, policies: {hot: {key: [user], limits: [{rate: 10
 const (
 	hotRate  = 100
 	hotBurst = 1000
-	// hotMissing is how much less than one bucket would give they may get: 3 % of what there is in 20 s. It is a level, and
-	// does not grow with time.
+	// hotMissing is how much less than one bucket would give they may get: 3 % of what there is in 20 s. It is a level,
+	// and does not grow with time.
 	hotMissing = 90
 )
 
@@ -30,8 +30,8 @@ type hotCaller struct {
 	err               error
 }
 
-// TestHotKey has 64 callers ask three nodes for one key without a pause. They get what one bucket would give, and nearly
-// all of it is decided where it was asked.
+// TestHotKey has 64 callers ask three nodes for one key without a pause. They get what one bucket would give, and
+// nearly all of it is decided where it was asked.
 func TestHotKey(t *testing.T) {
 	nodes := cluster(t, 3, append(patient, "--policy", file(t, "limits.yaml", hotPolicy))...)
 	var apis []drosselv1.RateLimiterClient

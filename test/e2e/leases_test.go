@@ -73,7 +73,7 @@ func TestLeases(t *testing.T) {
 	}
 	run(t, "leases", "--addr", nodes[1].http).wants(t, 0, "LENDABLE", "hot", owner, "25000")
 	t.Run("metrics", func(t *testing.T) { leaseMetrics(t, client, nodes, owner) })
-	run(t, "leases", "--addr", nodes[1].http, "--limit", "0").wants(t, 1, "--limit is 0, want 1 or more")
+	run(t, "leases", "--addr", nodes[1].http, "--top", "0").wants(t, 1, "--top is 0, want 1 or more")
 	for _, s := range l.stop() {
 		if s.err != nil || !s.allowed {
 			t.Fatalf("a check far below the limit: %+v", s)

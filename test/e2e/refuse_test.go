@@ -14,8 +14,8 @@ func serveOn(args ...string) []string {
 	}, args...)
 }
 
-// TestServeRefuses starts daemons that must not start. All that is wrong is said at once, with its place, and nothing is
-// on stdout, from which others read addresses.
+// TestServeRefuses starts daemons that must not start. All that is wrong is said at once, with its place, and nothing
+// is on stdout, from which others read addresses.
 func TestServeRefuses(t *testing.T) {
 	limits := file(t, "limits.yaml", `version: 1
 policies:

@@ -100,7 +100,8 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// figures skips a test of figures that is run without the race detector as well: with it, it takes minutes and shows no more.
+// figures skips a test of figures that is run without the race detector as well: with it, it takes minutes and shows no
+// more.
 func figures(t *testing.T) {
 	t.Helper()
 	if raceDetector {

@@ -80,8 +80,8 @@ func (h *hot) burst(float64) (all []source) {
 	return all
 }
 
-// earlyBound is the most that one bucket may hold when a check is denied: what is out at two places, the reserve, what comes
-// in two pace periods, what has burned, and twice the highest cost.
+// earlyBound is the most that one bucket may hold when a check is denied: what is out at two places, the reserve, what
+// comes in two pace periods, what has burned, and twice the highest cost.
 func (h *hot) earlyBound() int64 {
 	l := h.limit()
 	out, reserve := l.Burst/4, l.Burst/20

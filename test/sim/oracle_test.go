@@ -128,8 +128,8 @@ func (o *oracle) admit(g *group, a admission) {
 	}
 }
 
-// deny notes that a cost was denied. If every limit, with the same admissions behind it, would have held it in one place,
-// the denial came early: by the least that any of them held.
+// deny notes that a cost was denied. If every limit, with the same admissions behind it, would have held it in one
+// place, the denial came early: by the least that any of them held.
 func (o *oracle) deny(g *group, now bucket.Instant, cost int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

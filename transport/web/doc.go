@@ -13,5 +13,8 @@
 // the value are refused, and the field is named. null means absent. The content type of a request is not looked at, so
 // that curl -d works.
 //
+// GET /v1/members, /v1/ring and /v1/leases tell how the cluster stands. The last shows keys as clients sent them, from all
+// members, to whoever reaches the port.
+//
 // It does not decide anything, authenticate, or listen.
 package web

@@ -132,7 +132,8 @@ type CheckRequest struct {
 	Limit *Limit `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Higher is served first where something waits.
 	Priority int32 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
-	// Looks and takes nothing: the answer is the one that a take would have got.
+	// Looks at the owner's bucket and takes nothing: the answer is the one that a take there would have got. Of a leased
+	// key a take may be answered otherwise, for what is lent is not in that bucket.
 	CheckOnly     bool `protobuf:"varint,8,opt,name=check_only,json=checkOnly,proto3" json:"check_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -284,9 +285,11 @@ type Decision struct {
 	Allowed bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	// That limit's burst, in tokens.
 	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What is left of it, in whole tokens.
+	// What is left of it, in whole tokens. Decided by a lease or deny lease, the numbers are an estimate: the owner's last
+	// word, what has arrived since, and what is left at the node that was asked.
 	Remaining int64 `protobuf:"varint,3,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// How long until the same request fits if nobody else takes. Absent when allowed, and when no wait can help.
+	// How long until the same request fits if nobody else takes. Absent when allowed, and when no wait can help. Of a
+	// leased key it is when to ask again, and no promise.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=retry_after,json=retryAfter,proto3,oneof" json:"retry_after,omitempty"`
 	// How long until the bucket is full if nobody takes.
 	ResetAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
@@ -297,7 +300,7 @@ type Decision struct {
 	DecidedBy DecidedBy `protobuf:"varint,9,opt,name=decided_by,json=decidedBy,proto3,enum=drossel.v1.DecidedBy" json:"decided_by,omitempty"`
 	// A failure rule decided, because whoever should have decided could not be asked.
 	Degraded bool `protobuf:"varint,10,opt,name=degraded,proto3" json:"degraded,omitempty"`
-	// The stable id of the node that decided.
+	// The stable id of the node that decided; for a sample, of the one that decided the check before.
 	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
 	// The time in which an empty bucket of that limit becomes full; 0 if it does not refill.
 	Window        *durationpb.Duration `protobuf:"bytes,12,opt,name=window,proto3" json:"window,omitempty"`
