@@ -77,18 +77,20 @@ func (in *inbound) serve() error {
 }
 
 // learn keeps the limits that the sender will call by number.
-func (in *inbound) learn(l transport.LimitsBody) error {
-	if int(l.Ref) > len(in.limits) {
-		return fmt.Errorf("%w: limits %d after %d", transport.ErrFrame, l.Ref, len(in.limits))
+func (in *inbound) learn(bodies []transport.LimitsBody) error {
+	for _, l := range bodies {
+		if int(l.Ref) > len(in.limits) {
+			return fmt.Errorf("%w: limits %d after %d", transport.ErrFrame, l.Ref, len(in.limits))
+		}
+		if int(l.Ref) == len(in.limits) {
+			in.limits = append(in.limits, sentLimits{})
+		}
+		kept := &in.limits[l.Ref]
+		if kept.group != nil {
+			kept.group.Release()
+		}
+		*kept = sentLimits{limits: l.Limits}
 	}
-	if int(l.Ref) == len(in.limits) {
-		in.limits = append(in.limits, sentLimits{})
-	}
-	kept := &in.limits[l.Ref]
-	if kept.group != nil {
-		kept.group.Release()
-	}
-	*kept = sentLimits{limits: l.Limits}
 	return nil
 }
 
@@ -111,10 +113,8 @@ func (in *inbound) group(ref uint32) (*table.Group, error) {
 // answer also says that the frame was taken, even if it holds nothing else.
 func (in *inbound) decide(f *transport.ChecksFrame) error {
 	n := in.node
-	for _, l := range f.Limits {
-		if err := in.learn(l); err != nil {
-			return err
-		}
+	if err := in.learn(f.Limits); err != nil {
+		return err
 	}
 	v := n.view.Load()
 	now := n.clock.Now()

@@ -10,10 +10,8 @@ import (
 // lend answers a frame of another node about leases.
 func (in *inbound) lend(f *transport.LeasesFrame) error {
 	n := in.node
-	for _, l := range f.Limits {
-		if err := in.learn(l); err != nil {
-			return err
-		}
+	if err := in.learn(f.Limits); err != nil {
+		return err
 	}
 	v := n.view.Load()
 	now := n.clock.Now()

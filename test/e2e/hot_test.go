@@ -10,7 +10,7 @@ import (
 	"github.com/drossel-dev/drossel/transport/api/drosselv1"
 )
 
-var hotFor = flag.Duration("hot", 4*time.Second, "how long the callers of TestHotKey ask")
+var hotFor = flag.Duration("hot", 20*time.Second, "how long the callers of TestHotKey ask")
 
 // hotPolicy is one bucket of 100 a second and a burst of 1,000.
 const hotPolicy = "{version: 1, policies: {hot: {key: [user], limits: [{rate: 100/s, burst: 1000}]}}}"
@@ -18,9 +18,6 @@ const hotPolicy = "{version: 1, policies: {hot: {key: [user], limits: [{rate: 10
 const (
 	hotRate  = 100
 	hotBurst = 1000
-	// hotMissing is how much less than one bucket would give they may get: 3 % of what there is in 20 s. It is a level,
-	// and does not grow with time.
-	hotMissing = 90
 )
 
 // hotCaller is one of many that ask for the same key all the time.
@@ -43,6 +40,7 @@ func TestHotKey(t *testing.T) {
 		batch int
 	}{{"one by one", 1}, {"batches of 20", 20}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each has a key of its own
 			callers := make([]hotCaller, 64)
 			begun := time.Now()
 			warm, end := begun.Add(*hotFor/5), begun.Add(*hotFor)
@@ -76,8 +74,8 @@ func TestHotKey(t *testing.T) {
 			if float64(sum.admitted) > bound {
 				t.Errorf("%d admitted, want at most %.0f", sum.admitted, bound)
 			}
-			if float64(sum.admitted) < bound-hotMissing {
-				t.Errorf("%d admitted, want at most %d less than %.0f", sum.admitted, hotMissing, bound)
+			if float64(sum.admitted) < 0.97*bound {
+				t.Errorf("%d admitted, want at least 97 %% of %.0f", sum.admitted, bound)
 			}
 			if local < 0.95 {
 				t.Errorf("%.1f %% decided where they were asked, want at least 95 %%", 100*local)
