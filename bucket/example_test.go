@@ -53,8 +53,8 @@ func ExampleState_Adopt() {
 
 func ExampleLimit_Reduced() {
 	limit := bucket.Limit{Count: 600, Per: time.Minute, Burst: 50}
-	fmt.Printf("%+v\n", limit.Reduced())
-	// Output: {Count:1 Per:100ms Burst:50}
+	fmt.Println(limit.Reduced() == bucket.Limit{Count: 1, Per: 100 * time.Millisecond, Burst: 50})
+	// Output: true
 }
 
 func ExampleLimit_Window() {

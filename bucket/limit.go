@@ -32,6 +32,9 @@ type Limit struct {
 	// Burst is the capacity, 0 to MaxTokens: what a bucket holds when new or rested. 0 blocks all; a cost above it is
 	// never admitted.
 	Burst int64
+	// OwnerLoss says what a bucket holds whose owner was lost. It changes no arithmetic: it travels with the limit to
+	// whoever has to know.
+	OwnerLoss OwnerLoss
 }
 
 // Validate says whether the limit is one that the arithmetic is exact for. The error wraps ErrInvalidLimit and names
@@ -44,6 +47,8 @@ func (l Limit) Validate() error {
 		return fmt.Errorf("%w: %d tokens per %v, want a period above zero", ErrInvalidLimit, l.Count, l.Per)
 	case l.Burst < 0 || l.Burst > MaxTokens:
 		return fmt.Errorf("%w: burst %d, want 0 to %d", ErrInvalidLimit, l.Burst, int64(MaxTokens))
+	case l.OwnerLoss > LossFull:
+		return fmt.Errorf("%w: rule %d for the loss of an owner, want 0 to %d", ErrInvalidLimit, l.OwnerLoss, LossFull)
 	}
 	return nil
 }
@@ -52,13 +57,14 @@ func (l Limit) Validate() error {
 // Equal limits are equal values afterwards, which is how limits are interned.
 func (l Limit) Reduced() Limit {
 	if l.Count == 0 {
-		return Limit{Burst: l.Burst}
+		return Limit{Burst: l.Burst, OwnerLoss: l.OwnerLoss}
 	}
 	a, b := uint64(l.Count), uint64(l.Per)
 	for b != 0 {
 		a, b = b, a%b
 	}
-	return Limit{Count: l.Count / int64(a), Per: l.Per / time.Duration(a), Burst: l.Burst}
+	l.Count, l.Per = l.Count/int64(a), l.Per/time.Duration(a)
+	return l
 }
 
 // Window is the time in which an empty bucket becomes full, rounded up: burst / rate. It is what RateLimit-Policy calls

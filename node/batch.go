@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
@@ -20,6 +21,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 	var away []awaited
 	v := n.view.Load()
 	now := n.clock.Now()
+	until, inTime := n.until(ctx)
 	for i := range reqs {
 		r := &results[i]
 		h, err := n.policyOf(&reqs[i])
@@ -30,17 +32,15 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		var q question
 		if r.Err = h.read(&reqs[i], &q); r.Err == nil && !(h.sampler != nil && h.sampler.follows(h, &q, &r.Decision)) {
 			switch owner := v.owner(q.part); {
-			case owner == v.self:
-				h.own(&q, now, &r.Decision)
-			case owner == nobody:
-				h.unreachable(v, &q, &r.Decision)
-			case h.borrowed(v.links[owner], &q, now, &r.Decision):
+			case owner == v.self && h.own(&q, now, &r.Decision):
+			case owner != v.self && h.borrowed(v.link(owner), &q, now, &r.Decision):
 			default:
-				if c := h.begin(ctx, &q, v.links[owner]); c != nil {
-					away = append(away, awaited{h, q, v.links[owner], c, &reqs[i], r})
-					continue
+				a := awaited{h, q, v.link(owner), nil, &reqs[i], r}
+				if a.link != nil && inTime {
+					a.call = h.begin(&q, a.link, until)
 				}
-				h.unreachable(v, &q, &r.Decision)
+				away = append(away, a)
+				continue
 			}
 			if h.sampler != nil {
 				h.sampler.learn(h, &q, &r.Decision, nil)
@@ -50,7 +50,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 	}
 	for i := range away {
 		w := &away[i]
-		w.result.Err = w.handle.finish(ctx, v, &w.question, w.request, w.link, w.call, &w.result.Decision)
+		w.result.Err = w.finish(ctx, until, inTime)
 		if s := w.handle.sampler; s != nil {
 			s.learn(w.handle, &w.question, &w.result.Decision, w.result.Err)
 		}
@@ -59,12 +59,27 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 	return results
 }
 
+// finish waits for the answer, and goes on looking for one if that does not decide.
+func (w *awaited) finish(ctx context.Context, until time.Duration, inTime bool) error {
+	h, d := w.handle, &w.result.Decision
+	if w.call != nil {
+		if done, err := h.finish(ctx, &w.question, w.request, w.link, w.call, d); done || err != nil {
+			return err
+		}
+	}
+	if !inTime {
+		h.unreachable(h.node.view.Load(), &w.question, d)
+		return nil
+	}
+	return h.seek(ctx, &w.question, w.request, until, d)
+}
+
 // awaited is a check of a batch that is on its way to its owner.
 type awaited struct {
 	handle   *Handle
 	question question
-	link     *link
-	call     *call
+	link     *link // nil if there is no way
+	call     *call // nil if it could not be sent
 	request  *policy.Request
 	result   *policy.Result
 }

@@ -47,7 +47,7 @@ func (b *bulkLink) fail() {
 }
 
 // call asks the other node and waits for its reply, until ctx ends.
-func (b *bulkLink) call(ctx context.Context, m transport.Method) ([]byte, error) {
+func (b *bulkLink) call(ctx context.Context, m transport.Method, body []byte) ([]byte, error) {
 	b.mu.Lock()
 	s := b.stream
 	if s == nil {
@@ -60,7 +60,7 @@ func (b *bulkLink) call(ctx context.Context, m transport.Method) ([]byte, error)
 	b.mu.Unlock()
 
 	b.sending.Lock()
-	err := s.Send(transport.AppendCall(nil, transport.Call{Number: number, Method: m}))
+	err := s.Send(transport.AppendCall(nil, transport.Call{Number: number, Method: m, Body: body}))
 	b.sending.Unlock()
 	if err != nil {
 		return nil, err // fail has taken or will take the entry
@@ -114,7 +114,7 @@ func (b *bulkLink) receive(s transport.Stream) error {
 }
 
 // serveBulk answers the calls of another node until its stream ends.
-func (n *Node) serveBulk(_ context.Context, s transport.Stream) error {
+func (n *Node) serveBulk(from transport.Hello, s transport.Stream) error {
 	for {
 		frame, err := s.Recv()
 		if err != nil {
@@ -124,15 +124,18 @@ func (n *Node) serveBulk(_ context.Context, s transport.Stream) error {
 		if err != nil {
 			return err
 		}
-		if err := reply(s, c.Number, n.answerCall(c)); err != nil {
+		if err := reply(s, c.Number, n.answerCall(from, c)); err != nil {
 			return err
 		}
 	}
 }
 
-func (n *Node) answerCall(c transport.Call) bulkReply {
+func (n *Node) answerCall(from transport.Hello, c transport.Call) bulkReply {
 	var v any
 	switch c.Method {
+	case transport.PutGroups, transport.GetGroups, transport.Forget, transport.Settle:
+		body, err := n.govern(from, c)
+		return bulkReply{body, err}
 	case transport.AskStatus:
 		v = n.Status()
 	case transport.AskLeases:
@@ -142,6 +145,25 @@ func (n *Node) answerCall(c transport.Call) bulkReply {
 	}
 	body, err := json.Marshal(v)
 	return bulkReply{body, err}
+}
+
+var errFixed = errors.New("this node's members never change: it has nothing to do with ownership")
+
+// govern answers a call about ownership.
+func (n *Node) govern(from transport.Hello, c transport.Call) ([]byte, error) {
+	g := n.governor
+	if g == nil {
+		return nil, errFixed
+	}
+	switch c.Method {
+	case transport.PutGroups:
+		return g.takeGroups(from.ID, c.Body)
+	case transport.GetGroups:
+		return g.giveGroups(c.Body)
+	case transport.Settle:
+		return g.settleBills(from, c.Body)
+	}
+	return nil, n.ForgetMember(string(c.Body))
 }
 
 // reply sends a reply in as many frames as it takes.

@@ -57,28 +57,15 @@ func (c *call) recycle() {
 	c.node.calls.Put(c)
 }
 
-// forward asks the owner, and decides by the failure rule if that does not answer in time. The error is that of ctx.
-func (h *Handle) forward(ctx context.Context, v *view, q *question, req *policy.Request, l *link, d *policy.Decision) error {
-	if c := h.begin(ctx, q, l); c != nil {
-		return h.finish(ctx, v, q, req, l, c, d)
-	}
-	h.unreachable(v, q, d)
-	return nil
-}
-
-// begin sends a check to its owner. It returns nil if there is no time left to, or the link takes no more.
-func (h *Handle) begin(ctx context.Context, q *question, l *link) *call {
+// begin sends a check to its owner. It returns nil if the link takes no more.
+func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
 	n := h.node
-	within := n.cfg.Deadline
 	now := n.elapsed()
-	if at, ok := ctx.Deadline(); ok {
-		within = min(within, time.Until(at)-callerMargin)
-		if within <= 0 {
-			return nil
-		}
+	if until <= now {
+		return nil
 	}
 	c := n.newCall()
-	c.group, c.begun, c.expires = h.group, now, now+within
+	c.group, c.begun, c.expires = h.group, now, until
 	c.check = transport.Check{ID: q.id, Cost: q.cost, Look: q.look, Leases: q.leases, Demand: q.demand}
 	if !l.enqueue(c) {
 		c.recycle()
@@ -87,8 +74,8 @@ func (h *Handle) begin(ctx context.Context, q *question, l *link) *call {
 	return c
 }
 
-// finish waits for the answer.
-func (h *Handle) finish(ctx context.Context, v *view, q *question, req *policy.Request, l *link, c *call, d *policy.Decision) error {
+// finish waits for the answer. done says that it decides; if not, somebody else may. The error is that of ctx.
+func (h *Handle) finish(ctx context.Context, q *question, req *policy.Request, l *link, c *call, d *policy.Decision) (done bool, err error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -96,14 +83,16 @@ func (h *Handle) finish(ctx context.Context, v *view, q *question, req *policy.R
 			<-c.done // it is being completed this moment
 		}
 		c.recycle()
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	a, begun := c.answer, c.begun
 	c.recycle()
 	if a.Status != transport.Decided || int(a.Which) >= len(h.limits) {
 		h.node.counters.fault(a.Status)
-		h.unreachable(v, q, d)
-		return nil
+		if a.Status == transport.Full { // it would be the next time
+			h.unreachable(h.node.view.Load(), q, d)
+		}
+		return a.Status == transport.Full, nil
 	}
 	took := h.node.elapsed() - begun
 	h.node.counters.forwardLatency.observe(took)
@@ -116,7 +105,7 @@ func (h *Handle) finish(ctx context.Context, v *view, q *question, req *policy.R
 	}
 	h.tell(d, a.Decision, int(a.Which), policy.Owner, by)
 	h.count(q.part, d.Allowed, decidedElsewhere)
-	return nil
+	return true, nil
 }
 
 // elapsed is the timer clock: time since the node was made. Unlike the decision clock it is always the machine's.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -43,14 +44,12 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 		return d, nil
 	}
 	v := n.view.Load()
+	now := n.clock.Now()
 	switch owner := v.owner(q.part); { // 3 owner: one array read
-	case owner == v.self:
-		h.own(&q, n.clock.Now(), &d) // mine: take from the table
-	case owner == nobody:
-		h.unreachable(v, &q, &d)
-	case h.borrowed(v.links[owner], &q, n.clock.Now(), &d): // lent: tokens held here, or "empty until"
+	case owner == v.self && h.own(&q, now, &d): // mine: taken from the table
+	case owner != v.self && h.borrowed(v.link(owner), &q, now, &d): // lent: tokens held here, or "empty until"
 	default:
-		err = h.forward(ctx, v, &q, &req, v.links[owner], &d) // other: one round trip
+		err = h.elsewhere(ctx, &q, &req, &d) // another's: one round trip
 	}
 	if h.sampler != nil {
 		h.sampler.learn(h, &q, &d, err)
@@ -101,22 +100,29 @@ func (h *Handle) read(req *policy.Request, q *question) (err error) {
 	return nil
 }
 
-// own decides with the bucket in this node's memory.
-func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) {
-	a, which, err := h.node.take(h.group, q, now)
-	if err != nil {
-		h.unreachable(h.node.view.Load(), q, d) // no memory for one more key
-		return
+// own decides with the bucket in this node's memory. It is false if this node may not decide: the partition is on its
+// way here or away, or no majority of the members acknowledges the node.
+func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) bool {
+	n := h.node
+	if !n.hasAuthority(now) {
+		return false
 	}
-	h.tell(d, a, which, policy.Owner, h.node.name)
-	h.count(q.part, d.Allowed, decidedHere)
+	switch a, which, err := n.take(h.group, q, now); {
+	case err == nil:
+		h.tell(d, a, which, policy.Owner, n.name)
+		h.count(q.part, d.Allowed, decidedHere)
+	case errors.Is(err, table.ErrClosed):
+		return false
+	default:
+		h.unreachable(n.view.Load(), q, d) // no memory for one more key
+	}
+	return true
 }
 
 // take asks the table.
 func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.Decision, which int, err error) {
 	if q.look {
-		a, which = n.owned.Look(q.part, q.id, g, now, q.cost)
-		return a, which, nil
+		return n.owned.Look(q.part, q.id, g, now, q.cost)
 	}
 	return n.owned.Take(q.part, q.id, g, now, q.cost)
 }

@@ -43,6 +43,19 @@ type Config struct {
 	// Own addresses among them are skipped. They are asked again for ever, so they may come up later.
 	Join []string
 
+	// Expect is how many new nodes have to meet before they found a cluster; 1 founds one at once. 0 founds it after
+	// JoinTimeout with those who have met by then. A node whose seeds are only itself, or none, founds one at once.
+	Expect int
+	// JoinTimeout is how long a new node looks for a cluster before Start returns without one; default 10 s. It goes on
+	// looking, and decides by failure rules meanwhile.
+	JoinTimeout time.Duration
+	// Forget is how long a member may be silent before the others drop it from the list whose majority counts; default 1
+	// minute. Shorter means that a cluster that loses one node after the other keeps its majority; longer that a node may be
+	// away for longer without having to join again.
+	Forget time.Duration
+	// Settle is how long placement waits for further changes of the members before partitions move; default 1 s.
+	Settle time.Duration
+
 	// Policies are the limits this node knows. Nil means none: only requests with a limit of their own are decided.
 	Policies *policy.Set
 
@@ -101,6 +114,9 @@ const (
 	defaultLabel      = "drossel"
 	defaultTableBytes = 1 << 30
 	defaultDeadline   = 12 * time.Millisecond
+	defaultJoin       = 10 * time.Second
+	defaultForget     = time.Minute
+	defaultSettle     = time.Second
 	// callerMargin is what a check leaves of its caller's own deadline.
 	callerMargin   = 3 * time.Millisecond
 	maxLabelBytes  = 200
@@ -122,6 +138,14 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Deadline == 0 {
 		c.Deadline = defaultDeadline
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.JoinTimeout, defaultJoin}, {&c.Forget, defaultForget}, {&c.Settle, defaultSettle}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -153,6 +177,17 @@ func (c Config) Validate() error {
 	}
 	if c.Deadline < time.Millisecond || c.Deadline > time.Hour {
 		say("Deadline is %v, want 1ms to 1h", c.Deadline)
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"JoinTimeout (--join-timeout)", c.JoinTimeout}, {"Forget (--forget)", c.Forget}, {"Settle", c.Settle}} {
+		if d.value < 0 || d.value > 24*time.Hour {
+			say("%s is %v, want more than 0 and at most 24h", d.field, d.value)
+		}
+	}
+	if c.Expect < 0 || c.Expect > c.Ring.Partitions {
+		say("Expect (--expect) is %d, want 0 to %d", c.Expect, c.Ring.Partitions)
 	}
 	if c.Gossip == "" && len(c.Join) > 0 {
 		say("Join needs Gossip: a node without it has no ports")

@@ -49,6 +49,8 @@ func (h *Handle) count(part int, allowed bool, w where) {
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64
 	leasesSent, leasesReceived                 atomic.Uint64
+	words, wordBytes, putBytes, short          atomic.Uint64
+	debtsDropped, debtsSettled                 atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
 	forwardLatency                             histogram
 }
@@ -169,10 +171,7 @@ func (n *Node) Stats() Stats {
 		Purses: int(n.purses.count.Load()), LeaseRequestsSent: c.leasesSent.Load(), LeaseRequestsReceived: c.leasesReceived.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),
 		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),
-		Epoch: v.epoch(), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),
-	}
-	if v.ring != nil {
-		s.Members = len(v.ring.Members())
+		Epoch: v.epoch, Members: len(v.members), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),
 	}
 	for _, l := range v.links {
 		if l != nil && l.isUp() {

@@ -13,6 +13,12 @@ type refs struct {
 	byGroup map[*table.Group]uint32
 	last    *table.Group // most checks have the limits of the one before
 	lastRef uint32
+	losses  bool // the other end wants to know what the loss of an owner means for a limit
+}
+
+// body returns the limits of a group as the other end is told them.
+func (r *refs) body(ref uint32, g *table.Group) transport.LimitsBody {
+	return transport.LimitsBody{Ref: ref, Limits: g.Limits(), Losses: r.losses}
 }
 
 // of returns the number of a group, and whether the other end has to be told its limits.
@@ -50,15 +56,18 @@ func (r *refs) release() {
 	for g := range r.byGroup {
 		g.Release()
 	}
-	*r = refs{}
+	*r = refs{losses: r.losses}
 }
 
 // send puts what waits into frames until ctx ends or the stream fails.
-func (l *link) send(ctx context.Context, s transport.Stream) error {
+func (l *link) send(ctx context.Context, p transport.Peer) error {
+	s := p.Checks()
 	var f transport.ChecksFrame
 	var leases transport.LeasesFrame
 	var b []byte
-	var r refs
+	var sent bool
+	var err error
+	r := refs{losses: p.Version() >= transport.LossVersion}
 	defer r.release()
 	for {
 		runtime.Gosched() // callers who were just answered ask again at once: let them, and their checks leave together
@@ -70,12 +79,17 @@ func (l *link) send(ctx context.Context, s transport.Stream) error {
 				return err
 			}
 		}
-		if l.leases.Load() && l.fillLeases(&leases, &r) {
+		if l.fillLeases(&leases, &r) {
 			idle = false
 			b = transport.AppendLeases(b[:0], &leases)
 			if err := s.Send(b); err != nil {
 				return err
 			}
+		}
+		if b, sent, err = l.sendWords(s, b); err != nil {
+			return err
+		} else if sent {
+			idle = false
 		}
 		if idle {
 			select {
@@ -89,7 +103,7 @@ func (l *link) send(ctx context.Context, s transport.Stream) error {
 
 // fill moves what waits into a frame. It is false if nothing does, or the peer has not taken enough of what was sent.
 func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
-	f.Epoch = l.node.view.Load().epoch()
+	f.Epoch = l.node.view.Load().epoch
 	f.Limits, f.Checks = f.Limits[:0], f.Checks[:0]
 	now := l.node.elapsed()
 	l.mu.Lock()
@@ -108,7 +122,7 @@ func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
 		}
 		ref, fresh := r.of(c.group)
 		if fresh {
-			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Limits: c.group.Limits()})
+			f.Limits = append(f.Limits, r.body(ref, c.group))
 		}
 		c.check.Number = l.slotLocked(c)
 		c.check.Limits = ref

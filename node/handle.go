@@ -22,6 +22,8 @@ type Handle struct {
 	limits  []policy.Limit
 	windows []time.Duration
 	group   *table.Group
+	rules   rules
+	shares  shares
 	counts  *counts
 	memo    *memo    // nil if inline
 	sampler *sampler // nil if every check is decided
@@ -82,6 +84,7 @@ func (h *Handle) intern() (err error) {
 	for i, l := range h.limits {
 		limits[i], h.windows[i] = l.Limit, l.Window()
 	}
+	h.rules = rulesOf(h.limits)
 	h.group, err = h.node.limits.Intern(limits)
 	return err
 }

@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
 )
@@ -13,7 +15,7 @@ import (
 // Serve answers one stream of another node until it ends. It implements transport.Handler.
 func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.Kind, s transport.Stream) error {
 	if kind == transport.Bulk {
-		return n.serveBulk(ctx, s)
+		return n.serveBulk(from, s)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	in := &inbound{node: n, from: from.ID, boot: from.Boot, stream: s, wake: make(chan struct{}, 1)}
@@ -63,7 +65,9 @@ func (in *inbound) serve() error {
 		if err != nil {
 			return err
 		}
-		if transport.IsLeases(frame) {
+		if transport.IsWord(frame) {
+			err = in.hear(frame)
+		} else if transport.IsLeases(frame) {
 			if err = transport.DecodeLeases(frame, &leases); err == nil {
 				err = in.lend(&leases)
 			}
@@ -131,43 +135,76 @@ func (in *inbound) decide(f *transport.ChecksFrame) error {
 		a := transport.Answer{Number: c.Number, Status: transport.Full}
 		if g != nil {
 			part := n.partitions.Partition(c.ID.Bytes())
-			switch owner := v.owner(part); {
-			case owner == v.self:
-				a = in.own(c, part, g, now)
-			case owner == nobody || c.Hop > 0:
-				a.Status = transport.NotOwner
-			default:
-				if in.pass(c, g, v.links[owner]) {
+			var answered bool
+			if a, answered = in.own(c, part, g, now); !answered {
+				if in.delay(c, part, g, v) {
 					continue
 				}
-				a.Status = transport.Unreachable
+				a = transport.Answer{Number: c.Number, Status: transport.NotOwner}
 			}
 		}
 		in.answers.Answers = append(in.answers.Answers, a)
 	}
 	n.counters.served.Add(uint64(len(f.Checks)))
-	if f.Epoch != v.epoch() {
+	if f.Epoch != v.epoch {
 		n.counters.otherRing.Add(uint64(len(f.Checks)))
 	}
 	return in.flushLocked()
 }
 
-// own decides with the bucket in this node's memory.
-func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.Instant) transport.Answer {
+// own decides with the bucket in this node's memory. It is false if this node may not decide.
+func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.Instant) (a transport.Answer, ok bool) {
+	n := in.node
+	if v := n.view.Load(); n.governor == nil && v.owner(part) != v.self || !n.hasAuthority(now) {
+		return a, false
+	}
+	a.Number = c.Number
+	var d lease.Answered
+	var err error
 	if c.Look {
-		d, which := in.node.owned.Look(part, c.ID, g, now, c.Cost)
-		return transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(which), Decision: d}
+		d.Decision, d.Which, err = n.owned.Look(part, c.ID, g, now, c.Cost)
+	} else {
+		d, err = n.owned.TakeFor(part, c.ID, g, now, c.Cost, table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand})
 	}
-	who := table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand}
-	d, err := in.node.owned.TakeFor(part, c.ID, g, now, c.Cost, who)
-	if err != nil {
-		return transport.Answer{Number: c.Number, Status: transport.Full}
+	switch {
+	case errors.Is(err, table.ErrClosed):
+		return a, false
+	case err != nil:
+		a.Status = transport.Full
+		return a, true
 	}
-	a := transport.Answer{Number: c.Number, Status: transport.Decided, Which: uint8(d.Which), Decision: d.Decision}
+	a.Which, a.Decision = uint8(d.Which), d.Decision
 	if c.Leases {
 		a.Offer, a.Deny = d.Offer, d.Deny
 	}
-	return a
+	return a, true
+}
+
+// delay has a check decided later: by whom this node takes for the owner, or here, when the partition has come. It is
+// false if neither will be.
+func (in *inbound) delay(c *transport.Check, part int, g *table.Group, v *view) bool {
+	owner := v.owner(part)
+	switch {
+	case owner == v.self || c.Hop == transport.MaxHop:
+		return in.node.governor != nil && in.park(c, part, g)
+	case owner == nobody || c.Hop == maxPasses || v.links[owner] == nil:
+		return false
+	case v.route[part].given: // it waits there, and must not be sent back
+		return in.pass(c, g, v.links[owner], transport.MaxHop)
+	}
+	return in.pass(c, g, v.links[owner], c.Hop+1)
+}
+
+// maxPasses is how often a check is passed on by nodes that do not decide for it.
+const maxPasses = 2
+
+// hear takes in a message about ownership.
+func (in *inbound) hear(frame []byte) error {
+	word, err := transport.DecodeWord(frame)
+	if err != nil || in.node.governor == nil {
+		return err
+	}
+	return in.node.governor.receive(in.from, word)
 }
 
 func (in *inbound) flushLocked() error {

@@ -25,8 +25,8 @@ func (n *Node) keepPurses(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
-		if c, ok := n.clock.(*machineClock); ok && round%sleepRounds == 0 {
-			c.watchSleep() // what is held may have died meanwhile
+		if round%sleepRounds == 0 {
+			n.timer.watchSleep() // what is held may have died meanwhile
 		}
 		n.sweepPurses(round % purseRounds)
 		for _, l := range *n.open.Load() {
@@ -61,8 +61,10 @@ func (n *Node) sweepPurses(round int) {
 		for _, p := range s.byID {
 			owner := v.owner(p.part)
 			switch {
-			case owner < 0 || v.links[owner] != p.link:
-				n.purses.dropLocked(s, p) // another node owns the group now
+			case owner == v.self:
+				n.purses.dropLocked(s, p) // this node owns the group now
+			case owner >= 0 && v.links[owner] != p.link:
+				p.redirect(v.links[owner])
 			case leaves:
 				p.giveBack()
 			case p.Rested(now):

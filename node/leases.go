@@ -135,7 +135,7 @@ func (n *Node) linkTo(m ring.Member) *link {
 }
 
 func (l *link) askLeases(ctx context.Context) (r leaseReport, err error) {
-	body, err := l.bulk.call(ctx, transport.AskLeases)
+	body, err := l.bulk.call(ctx, transport.AskLeases, nil)
 	if err == nil {
 		err = json.Unmarshal(body, &r)
 	}

@@ -130,7 +130,7 @@ func TestLeasesUnanswered(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	r := nodes[0].answerCall(transport.Call{Method: transport.AskLeases + 100})
+	r := nodes[0].answerCall(transport.Hello{}, transport.Call{Method: transport.AskLeases + 100})
 	if r.err == nil || !strings.Contains(r.err.Error(), "older version") {
 		t.Errorf("an unknown call is answered %+v", r)
 	}

@@ -25,11 +25,11 @@ func (in *inbound) lend(f *transport.LeasesFrame) error {
 			return err
 		}
 		part := n.partitions.Partition(r.ID.Bytes())
-		if g == nil || v.owner(part) != v.self {
+		if g == nil || n.governor == nil && v.owner(part) != v.self || !n.hasAuthority(now) {
 			continue // no answer is as good as one that was lost
 		}
 		r.Number.Incarnation = in.boot
-		if a, ok := n.owned.Lend(part, r.ID, g, now, in.from, r.Request); ok {
+		if a, ok, err := n.owned.Lend(part, r.ID, g, now, in.from, r.Request); ok && err == nil {
 			in.grants.Grants = append(in.grants.Grants, transport.Grant{ID: r.ID, Answer: a})
 		}
 	}

@@ -162,32 +162,49 @@ func TestDirectIsNotLent(t *testing.T) {
 	})
 }
 
-// TestOlderPeerIsAskedAsEver: a node of the first frame version neither lends nor borrows, and is refused by nobody.
-func TestOlderPeerIsAskedAsEver(t *testing.T) {
+// TestOlderPeer: nodes of the last two frame versions lend to each other, and only a node of the newer one is told what
+// the loss of an owner means for a limit.
+func TestOlderPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		set, err := policy.NewSet(policy.Policy{Name: "api", Key: []string{"user"}, Limits: []policy.Limit{
+			{Limit: bucket.Limit{Count: 1000, Per: time.Second, Burst: 1000, OwnerLoss: bucket.LossEmpty}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		network := new(mem.Network)
+		var members Static
+		for _, name := range []string{"n1", "n2", "n3"} {
+			members = append(members, ring.Member{ID: name, Boot: 1, Peer: name, State: ring.Active})
+		}
 		nodes := lendingCluster(t, 3, func(i int, c *Config) {
-			var members Static
-			for _, name := range []string{"n1", "n2", "n3"} {
-				members = append(members, ring.Member{ID: name, Boot: 1, Peer: name, State: ring.Active})
-			}
+			c.Policies = set
 			c.Connect = func(own transport.Hello, secret []byte) (Network, Membership) {
-				own.MinVersion, own.MaxVersion = transport.MinVersion, transport.MaxVersion
 				if i == 0 {
-					own.MaxVersion = 1
+					own.MaxVersion = transport.LossVersion - 1
 				}
 				return network.Node(own.ID, own, secret), members
 			}
 		})
-		old := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "old")}
-		c := hammer(t, nodes[1:], old, time.Millisecond, 2*time.Second)
-		if len(c.by) != 1 || c.by[policy.Owner] == 0 {
-			t.Errorf("a key of the older node is decided by %v, want by the owner alone", c.by)
-		}
-		young := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[1], "young")}
-		c = hammer(t, nodes[:1], young, time.Millisecond, 2*time.Second)
-		if c.by[policy.Lease] != 0 && nodes[0].Stats().LeaseRequestsSent == 0 {
-			t.Errorf("a key of a younger node is decided by %v at the older one", c.by)
+		for owner, n := range nodes {
+			for asker := range nodes {
+				if asker == owner {
+					continue
+				}
+				req := policy.Request{Policy: "api", Key: keyOwnedBy(t, n, fmt.Sprint("asked by ", asker))}
+				if c := hammer(t, nodes[asker:asker+1], req, time.Millisecond, time.Second); c.by[policy.Lease] == 0 {
+					t.Errorf("a key of n%d is decided by %v at n%d, want some by lease", owner+1, c.by, asker+1)
+				}
+				synctest.Wait()
+				want := bucket.LossEmpty
+				if asker == 0 || owner == 0 {
+					want = bucket.LossReplica
+				}
+				told := n.inbounds[nodes[asker].Name()].limits
+				if len(told) != 1 || told[0].limits[0].OwnerLoss != want {
+					t.Errorf("n%d is told %+v by n%d, want one limit with %v", owner+1, told, asker+1, want)
+				}
+			}
 		}
 	})
 }
@@ -330,9 +347,9 @@ func TestLeaseDiesInSleep(t *testing.T) {
 	})
 }
 
-// TestPurseOfAnotherOwnerIsDropped: when the ring says that another node owns a group, nothing of the old owner's is
-// spent or kept.
-func TestPurseOfAnotherOwnerIsDropped(t *testing.T) {
+// TestPurseFollowsItsGroup: when another node owns a group, what the old owner has lent is spent, and what is left goes
+// back to the new one, who has the ledger.
+func TestPurseFollowsItsGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := lendingCluster(t, 3, nil)
 		n := nodes[1]
@@ -344,17 +361,18 @@ func TestPurseOfAnotherOwnerIsDropped(t *testing.T) {
 		was := n.view.Load()
 		changed := *was
 		changed.links = slices.Clone(was.links)
-		first, third := was.ring.Index("n1"), was.ring.Index("n3")
+		first, third := slices.Index(was.names, "n1"), slices.Index(was.names, "n3")
 		changed.links[first] = was.links[third]
 		n.view.Store(&changed)
-		if d := check(t, n, req); d.DecidedBy != policy.Owner {
-			t.Errorf("%+v: spent from the old owner's lease", d)
+		if d := check(t, n, req); d.DecidedBy != policy.Lease {
+			t.Errorf("%+v: what was lent is not spent", d)
 		}
-		time.Sleep(purseRounds * leaseInterval * 2)
+		asked := nodes[2].Stats().LeaseRequestsReceived
+		time.Sleep(2 * time.Second)
+		if nodes[2].Stats().LeaseRequestsReceived == asked {
+			t.Error("nothing was told to the new owner")
+		}
 		n.view.Store(was)
-		if p := n.Stats().Purses; p != 0 {
-			t.Errorf("%d purses are kept", p)
-		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/ring"
 	"github.com/drossel-dev/drossel/ring/gossip"
 	"github.com/drossel-dev/drossel/transport"
@@ -31,23 +32,60 @@ func (n *Node) Start(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	n.cancel = cancel
+	n.cancel, n.life = cancel, life
 	joining, done := context.WithTimeout(ctx, firstJoin)
 	met := n.join(joining)
 	done()
-	n.setState(ring.Active)
-	n.look()
-	if err := n.membership.SetState(ctx, ring.Active); err != nil {
-		n.log.Warn("the others may hear late that this node is active", "error", err)
+	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep}
+	if n.governor == nil {
+		n.setState(ring.Active)
+		n.look()
+	} else {
+		n.meet()
+		run = append(run, n.governor.run, n.governor.copyChanges, n.settle)
 	}
-	for _, f := range []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep} {
+	for _, f := range run {
 		n.goroutines.Go(func() { f(life) })
 	}
 	if len(n.cfg.Join) > 0 {
 		n.goroutines.Go(func() { n.rejoin(life, met) })
 	}
+	if n.governor != nil {
+		n.awaitMembership(ctx)
+		n.setState(ring.Active)
+	}
+	if err := n.membership.SetState(ctx, ring.Active); err != nil {
+		n.log.Warn("the others may hear late that this node is active", "error", err)
+	}
 	n.stage.Store(int32(running))
 	return nil
+}
+
+// awaitMembership waits until this node is a member that has been acknowledged, for JoinTimeout at the most, or until
+// ctx ends.
+func (n *Node) awaitMembership(ctx context.Context) {
+	patience := time.NewTimer(n.cfg.JoinTimeout)
+	defer patience.Stop()
+	looks := time.NewTicker(governInterval)
+	defer looks.Stop()
+	for {
+		g := n.governor
+		g.mu.Lock()
+		member := g.machine.Member() && n.timer.Now() < g.machine.Authority()
+		g.mu.Unlock()
+		if member {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-patience.C:
+			n.log.Warn("this node has found no cluster that takes it in: it serves as a guest, by its share of each limit, and " +
+				"goes on looking. If all nodes of a new cluster start at once, tell them how many with --expect")
+		case <-looks.C:
+			continue
+		}
+		return
+	}
 }
 
 // connect opens the network and membership.
@@ -64,6 +102,9 @@ func (n *Node) connect() error {
 		n.membership = Static{{ID: n.name, Boot: n.boot, State: ring.Active}}
 	default:
 		n.network = peer.New(peer.Config{Bind: n.cfg.peerBind(), Own: own, Secret: n.secrets.peer, Logger: n.log})
+	}
+	if _, fixed := n.membership.(Static); !fixed {
+		n.governor = n.newGovernor()
 	}
 	bound, err := n.network.Listen(n)
 	if err == nil && n.membership == nil {
@@ -130,28 +171,69 @@ func (n *Node) ownState() ring.State {
 	return n.state
 }
 
-// Leave tells the others that this node goes, so that they take its keys, and gives the keys up itself once they have
-// had time to hear of it, or ctx ends. Checks are answered throughout. Call Close afterwards. It does nothing unless
-// the node runs.
+// Leave hands what this node owns over to the others, has itself dropped from their list, and tells gossip. It returns
+// when all is done, or when ctx ends: then the others have to take over what is left. Checks are answered throughout.
+// Call Close afterwards. It does nothing unless the node runs.
 func (n *Node) Leave(ctx context.Context) error {
 	n.lifecycle.Lock()
 	defer n.lifecycle.Unlock()
 	if !n.stage.CompareAndSwap(int32(running), int32(leaving)) {
 		return nil
 	}
-	err := n.membership.SetState(ctx, ring.Leaving)
-	select { // who has not heard yet still asks this node, and must not be sent to somebody who has not heard either
-	case <-ctx.Done():
-	case <-time.After(leavePropagation):
-	}
 	n.setState(ring.Leaving)
-	n.look()
+	err := n.membership.SetState(ctx, ring.Leaving)
+	if g := n.governor; g != nil {
+		g.step(func(now bucket.Instant) { g.machine.Leave(now) })
+		err = errors.Join(err, n.awaitLeft(ctx))
+	} else {
+		n.look()
+	}
+	n.awaitReturns(ctx)
 	return errors.Join(err, n.membership.Leave(ctx))
 }
 
-// leavePropagation is how long a node that leaves goes on deciding what still comes for it: gossip reaches everybody in
-// a few tenths of a second.
-const leavePropagation = 500 * time.Millisecond
+// awaitReturns waits until what this node was lent has been given back, for a moment: else it burns.
+func (n *Node) awaitReturns(ctx context.Context) {
+	patience := time.NewTimer(returnPatience)
+	defer patience.Stop()
+	looks := time.NewTicker(leaseInterval)
+	defer looks.Stop()
+	for n.purses.count.Load() > 0 && n.unreturned() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-patience.C:
+			return
+		case <-looks.C:
+		}
+	}
+}
+
+// returnPatience is enough for every purse to be looked at, and for the frame to leave.
+const returnPatience = 500 * time.Millisecond
+
+// ErrNotHandedOver is wrapped by the error of Leave if it was ended before everything was handed over.
+var ErrNotHandedOver = errors.New("not everything was handed over")
+
+func (n *Node) awaitLeft(ctx context.Context) error {
+	looks := time.NewTicker(governInterval)
+	defer looks.Stop()
+	for {
+		g := n.governor
+		g.mu.Lock()
+		left, holds := g.machine.Left(), g.machine.Holdings()
+		g.mu.Unlock()
+		if left {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d partitions are left, which the others take over when this node is gone: %w",
+				ErrNotHandedOver, holds, context.Cause(ctx))
+		case <-looks.C:
+		}
+	}
+}
 
 // Close ends the node: ports are closed, checks under way are decided by rule, and every goroutine has returned when it
 // does. It is idempotent, and may be called in any state.

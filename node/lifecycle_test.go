@@ -155,7 +155,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestSeedThatComesLater starts a node whose seed is not there yet: it serves alone, and joins when the seed comes up.
+// TestSeedThatComesLater starts a node whose seed is not there yet: it serves as a guest of one, by a share that is the
+// whole, and joins when the seed comes up.
 func TestSeedThatComesLater(t *testing.T) {
 	l, err := net.Listen("tcp", "127.77.0.1:0") // an address where nothing else takes the port in between
 	if err != nil {
@@ -163,8 +164,8 @@ func TestSeedThatComesLater(t *testing.T) {
 	}
 	seed := l.Addr().String()
 	l.Close()
-	a := start(t, Config{Name: "a", Gossip: "127.0.0.1:0", Join: []string{seed}, Policies: policies(t)})
-	if d := check(t, a, policy.Request{Policy: "api", Key: "ann"}); !d.Allowed || d.Degraded {
+	a := start(t, Config{Name: "a", Gossip: "127.0.0.1:0", Join: []string{seed}, Policies: policies(t), JoinTimeout: 50 * time.Millisecond})
+	if d := check(t, a, policy.Request{Policy: "api", Key: "ann"}); !d.Allowed || !d.Degraded || d.Remaining != 9 {
 		t.Fatalf("alone: %+v", d)
 	}
 	b := start(t, Config{Name: "b", Gossip: seed, Peer: "127.77.0.1:0", Policies: policies(t)})
@@ -240,7 +241,7 @@ func TestC28(t *testing.T) {
 
 // TestChurn has nodes come and go under load: no check fails, no goroutine or check is left behind.
 func TestChurn(t *testing.T) {
-	nodes := realCluster(t, 2, func(_ int, c *Config) { c.Deadline = 0 })
+	nodes := realCluster(t, 2, func(_ int, c *Config) { c.Deadline, c.Forget = 0, time.Second })
 	var stop atomic.Bool
 	var callers sync.WaitGroup
 	for _, n := range nodes {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -27,9 +28,10 @@ type link struct {
 	tried  chan struct{} // closed once the first attempt to connect is over
 	trip   trip
 
-	leases  atomic.Bool // the peer speaks of leases
 	outbox  outbox
-	telling []*purse // of the sending goroutine
+	words   words
+	version atomic.Uint32 // of the frames on its connection
+	telling []*purse      // of the sending goroutine
 
 	mu       sync.Mutex
 	state    linkState
@@ -136,7 +138,11 @@ func (l *link) run(ctx context.Context) {
 		if errors.Is(err, transport.ErrRefused) {
 			wait = refusedBackoff // no use in asking often: somebody has to change a setting
 		}
-		log.Warn("peer not reached; its keys are decided by failure rule meanwhile", "error", err, "retry", wait)
+		level := slog.LevelWarn
+		if backoff > minBackoff {
+			level = slog.LevelDebug // said already
+		}
+		log.Log(ctx, level, "peer not reached; it is tried again and again", "error", err, "retry", wait)
 		backoff = min(2*backoff, maxBackoff)
 		select {
 		case <-ctx.Done():
@@ -168,13 +174,14 @@ func (l *link) talk(ctx context.Context, p transport.Peer) error {
 	l.mu.Lock()
 	l.frames, l.dequeued = 0, 0
 	l.mu.Unlock()
-	l.leases.Store(transport.Version(transport.Hello{MaxVersion: transport.MaxVersion}, p.Hello()) >= transport.LeaseVersion)
+	l.version.Store(uint32(p.Version()))
 	l.set(up, nil)
+	l.node.turns.turn()
 	var both sync.WaitGroup
 	both.Go(func() { cancel(l.receive(p.Checks())) })
 	both.Go(func() { cancel(l.bulk.receive(p.Bulk())) })
 	l.bulk.open(p.Bulk())
-	if err := l.send(ctx, p.Checks()); errors.Is(err, io.EOF) {
+	if err := l.send(ctx, p); errors.Is(err, io.EOF) {
 		<-ctx.Done() // the stream has ended, and the receiving side is being told why
 	} else {
 		cancel(err)

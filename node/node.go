@@ -28,6 +28,8 @@ type Node struct {
 	boot       uint64
 	born       time.Time
 	clock      Clock
+	timer      *machineClock // for all that is not a bucket
+	timed      bool          // clock is timer
 	secrets    secrets
 	partitions ring.Partitioner
 	policies   *policy.Set
@@ -35,9 +37,13 @@ type Node struct {
 	limits     *table.Limits
 	owned      *table.Table // buckets of keys that this node owns
 	local      *table.Table // buckets of failure rules
+	copies     *table.Table // of other owners' buckets
+	arriving   *table.Table // buckets of partitions that are on their way here
+	debts      debts
 
 	inlineCounts counts
 	counters     counters
+	byRule       ruleCounts
 
 	stage      atomic.Int32
 	superseded atomic.Bool // a newer process has this node's name
@@ -50,6 +56,12 @@ type Node struct {
 	retiring map[*link]struct{}
 	state    ring.State
 	open     atomic.Pointer[[]*link] // links and retiring, to read without the lock
+
+	governor *governor // nil where members never change
+	ways     atomic.Pointer[map[string]*link]
+	turns    turns
+	relook   chan struct{}   // the list of members has changed
+	life     context.Context // ends with Close
 
 	purses     purses
 	pursesWake chan struct{}
@@ -108,10 +120,12 @@ func New(cfg Config) (*Node, error) {
 		inbounds:   make(map[string]*inbound),
 
 		pursesWake: make(chan struct{}, 1),
+		relook:     make(chan struct{}, 1),
+		timer:      newMachineClock(),
 	}
 	n.boot = uint64(n.born.UnixNano())
-	if n.clock == nil {
-		n.clock = newMachineClock()
+	if n.timed = n.clock == nil; n.timed {
+		n.clock = n.timer
 	}
 	var err error
 	if n.name, err = cfg.name(n.boot); err != nil {
@@ -127,6 +141,11 @@ func New(cfg Config) (*Node, error) {
 	if n.local, err = table.New(cfg.Ring.Partitions, cfg.TableBytes/localShare, n.limits, table.Lending{}); err != nil {
 		return nil, err
 	}
+	for _, t := range []**table.Table{&n.copies, &n.arriving} {
+		if *t, err = table.New(cfg.Ring.Partitions, cfg.TableBytes, n.limits, table.Lending{}); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range n.policies.Names() {
 		p, err := n.policies.Policy(name)
 		if err != nil {
@@ -136,8 +155,9 @@ func New(cfg Config) (*Node, error) {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
 		}
 	}
-	n.view.Store(&view{self: outside})
+	n.view.Store(&view{self: outside, rank: outside})
 	n.open.Store(new([]*link))
+	n.ways.Store(new(map[string]*link))
 	return n, nil
 }
 

@@ -14,9 +14,9 @@ import (
 // passMargin is what a check that is passed on leaves for the way back.
 const passMargin = time.Millisecond
 
-// pass sends a check on to whom this node takes for the owner: the sender's ring is another. It happens once to a
-// check, so two nodes that disagree do not play ball with it.
-func (in *inbound) pass(c *transport.Check, g *table.Group, l *link) bool {
+// pass sends a check on to whom this node takes for the owner: the sender has not heard of it yet. It happens twice to a
+// check at the most, so nodes that disagree do not play ball with it.
+func (in *inbound) pass(c *transport.Check, g *table.Group, l *link, hop uint8) bool {
 	if c.Within <= passMargin {
 		return false
 	}
@@ -24,7 +24,7 @@ func (in *inbound) pass(c *transport.Check, g *table.Group, l *link) bool {
 	out.relay, out.relayNumber, out.to, out.group = in, c.Number, l.member.ID, g
 	out.begun = in.node.elapsed()
 	out.expires = out.begun + c.Within - passMargin
-	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Look: c.Look, Hop: 1}
+	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Look: c.Look, Hop: hop}
 	if !l.enqueue(out) {
 		out.recycle()
 		return false
@@ -41,6 +41,11 @@ func (in *inbound) relayed(c *call) {
 		a.By = c.to
 	}
 	c.recycle()
+	in.later(a)
+}
+
+// later has an answer sent that comes in another goroutine than the stream's.
+func (in *inbound) later(a transport.Answer) {
 	in.passing.Lock()
 	in.passed = append(in.passed, a)
 	in.passing.Unlock()

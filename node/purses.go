@@ -50,7 +50,7 @@ func (ps *purses) shard(part int) *purseShard { return &ps.shards[part%purseShar
 // forwarded.
 func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
 	n := h.node
-	if !h.leased || q.look || !l.leases.Load() || stage(n.stage.Load()) != running {
+	if !h.leased || q.look || stage(n.stage.Load()) != running {
 		return false
 	}
 	q.leases = true
@@ -60,9 +60,14 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 	s := n.purses.shard(q.part)
 	s.mu.Lock()
 	p := s.byID[q.id]
-	if p == nil || p.link != l || p.group != h.group {
+	if p == nil || p.group != h.group {
 		s.mu.Unlock()
 		return false
+	}
+	if l == nil {
+		l = p.link // what is left may be spent, whoever is the owner
+	} else if p.link != l {
+		p.redirect(l)
 	}
 	trip := l.trip.get()
 	v := p.Check(now, q.cost, trip)
@@ -82,6 +87,17 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 		h.count(q.part, false, decidedByDenyLease)
 	}
 	return true
+}
+
+// redirect takes the purse to the group's new owner, who has taken its lease over with the group.
+func (p *purse) redirect(l *link) {
+	if l == nil {
+		return
+	}
+	p.link = l
+	if p.due != lease.Nothing {
+		l.tell(p)
+	}
 }
 
 // consider has the owner told what is due.
@@ -109,7 +125,10 @@ func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transpor
 			return // a late answer of whom the group belonged to before
 		}
 	}
-	if p != nil && (p.link != l || p.group != h.group) {
+	if p != nil && p.link != l {
+		p.redirect(l)
+	}
+	if p != nil && p.group != h.group {
 		ps.dropLocked(s, p)
 		p = nil
 	}
@@ -198,4 +217,21 @@ func (p *purse) message(now bucket.Instant, ps *purses) (r lease.Request, ok boo
 		}
 	}
 	return r, false
+}
+
+// unreturned says that some purse still holds something, or has something to tell.
+func (n *Node) unreturned() bool {
+	now := n.clock.Now()
+	for i := range n.purses.shards {
+		s := &n.purses.shards[i]
+		s.mu.Lock()
+		for _, p := range s.byID {
+			if p.due != lease.Nothing || p.Left(now) > 0 {
+				s.mu.Unlock()
+				return true
+			}
+		}
+		s.mu.Unlock()
+	}
+	return false
 }

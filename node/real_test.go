@@ -28,16 +28,19 @@ func realCluster(t testing.TB, size int, change func(i int, c *Config)) []*Node 
 	return nodes
 }
 
-// settled waits until all nodes are connected to each other and go by the same ring.
+// settled waits until all nodes are connected to each other, go by the same list, and own each partition once.
 func settled(t testing.TB, nodes []*Node) {
 	t.Helper()
 	waitFor(t, "all nodes to agree", func() bool {
+		owned := 0
 		for _, n := range nodes {
-			if s := n.Stats(); s.Members != len(nodes) || s.LinksUp != len(nodes)-1 || s.Epoch != nodes[0].Stats().Epoch {
+			s := n.Stats()
+			if s.Members != len(nodes) || s.LinksUp != len(nodes)-1 || s.Epoch != nodes[0].Stats().Epoch {
 				return false
 			}
+			owned += s.OwnedPartitions
 		}
-		return true
+		return owned == nodes[0].cfg.Ring.Partitions
 	})
 }
 

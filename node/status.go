@@ -30,12 +30,10 @@ func (n *Node) Status() Status {
 	v := n.view.Load()
 	t := n.owned.Stats()
 	s := Status{
-		ID: n.name, Boot: n.boot, State: n.ownState().String(), Epoch: epochText(v.epoch()), Partitions: v.ownedPartitions(),
+		ID: n.name, Boot: n.boot, State: n.ownState().String(), Epoch: epochText(v.epoch), Partitions: v.ownedPartitions(),
 		Groups: t.Groups, TableBytes: t.Bytes, UptimeSecs: n.elapsed().Round(time.Millisecond).Seconds(),
 	}
-	if v.ring != nil {
-		s.Members = len(v.ring.Members())
-	}
+	s.Members = len(v.members)
 	return s
 }
 
@@ -99,7 +97,7 @@ func (o *MemberStatus) ask(ctx context.Context, l *link) {
 		o.Error = l.lastErr.Error()
 	}
 	l.mu.Unlock()
-	body, err := l.bulk.call(ctx, transport.AskStatus)
+	body, err := l.bulk.call(ctx, transport.AskStatus, nil)
 	s := new(Status)
 	if err == nil {
 		err = json.Unmarshal(body, s)
@@ -134,7 +132,7 @@ type RingShare struct {
 // Ring returns the placement that this node goes by. Safe for concurrent use.
 func (n *Node) Ring() RingStatus {
 	v := n.view.Load()
-	s := RingStatus{Node: n.name, Epoch: epochText(v.epoch()), Partitions: n.cfg.Ring.Partitions, Parameters: n.cfg.Ring.String()}
+	s := RingStatus{Node: n.name, Epoch: epochText(v.epoch), Partitions: n.cfg.Ring.Partitions, Parameters: n.cfg.Ring.String()}
 	if v.ring == nil {
 		return s
 	}

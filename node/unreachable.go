@@ -1,103 +1,102 @@
 package node
 
 import (
-	"math"
-	"math/bits"
+	"sync/atomic"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
-	"github.com/drossel-dev/drossel/bucket/table"
 )
 
 // localShare is which part of the memory for owned buckets failure rules may use for theirs: one in so many.
 const localShare = 8
 
-// retryUnreachable is what a denied caller is told to wait if its cost is more than a share of the burst: only the
-// owner can admit it, and by then the owner may be reachable, or lost and replaced.
+// retryUnreachable is what a caller is told to wait whom no share can ever admit, or who may have none: only the owner
+// can say yes, and by then it may be reachable, or lost and replaced.
 const retryUnreachable = time.Second
 
-// unreachable decides by the failure rule, because the owner can't be asked: from this node's own bucket of the N-th
-// part of the rate and the burst, so that all N nodes together admit what one owner would.
-func (h *Handle) unreachable(v *view, q *question, d *policy.Decision) {
-	if a, which, ok := h.takeShare(v, q); ok {
-		h.tell(d, a, which, policy.Local, h.node.name)
-		if d.Never && q.cost <= d.Limit { // never in this share, but not never
-			d.Never, d.RetryAfter = false, retryUnreachable
+// rules say what the limits of a handle do when the owner of a key can't be asked.
+type rules struct {
+	least  int // the limit of the smallest burst
+	denies int // the first limit that denies, or -1
+
+	locals int                     // how many limits have shares
+	local  [policy.MaxLimits]uint8 // which
+}
+
+func rulesOf(limits []policy.Limit) rules {
+	r := rules{denies: -1}
+	for i, l := range limits {
+		if l.Burst < limits[r.least].Burst {
+			r.least = i
 		}
-	} else { // not even memory for the rule's bucket: denied
-		h.tell(d, bucket.Decision{RetryAfter: retryUnreachable}, 0, policy.Local, h.node.name)
+		switch l.OnUnreachable {
+		case policy.UnreachableAllow:
+		case policy.UnreachableDeny:
+			if r.denies < 0 {
+				r.denies = i
+			}
+		default:
+			r.local[r.locals] = uint8(i)
+			r.locals++
+		}
 	}
+	return r
+}
+
+// ruleCounts are the checks that failure rules decided, by the rule of the limit that spoke, a policy.Unreachable.
+type ruleCounts [policy.UnreachableAllow + 1]atomic.Uint64
+
+// unreachable decides by the rules of the limits, because the owner can't be asked. Nothing is taken but from shares,
+// and from these none if the check is denied or only looks.
+func (h *Handle) unreachable(v *view, q *question, d *policy.Decision) {
+	which := h.byRule(v, q, d)
 	d.Degraded = true
+	h.node.byRule[h.limits[which].OnUnreachable].Add(1)
 	h.count(q.part, d.Allowed, decidedByRule)
 }
 
-// takeShare asks this node's own bucket. It is false if there is no memory for it.
-func (h *Handle) takeShare(v *view, q *question) (a bucket.Decision, which int, ok bool) {
-	n := h.node
-	g, err := h.share(v, q.id)
-	if err != nil {
-		return a, 0, false
-	}
-	defer g.Release()
-	if q.look {
-		a, which = n.local.Look(q.part, q.id, g, n.clock.Now(), q.cost)
-		return a, which, true
-	}
-	a, which, err = n.local.Take(q.part, q.id, g, n.clock.Now(), q.cost)
-	return a, which, err == nil
-}
-
-// share returns this node's part of the limits for one key; the caller releases it.
-func (h *Handle) share(v *view, id bucket.ID) (*table.Group, error) {
-	nodes, rank := v.rank(id)
-	limits := make([]bucket.Limit, len(h.limits))
-	for i, l := range h.limits {
-		limits[i] = part(l.Limit, nodes, rank)
-	}
-	return h.node.limits.Intern(limits)
-}
-
-// part returns what the node of a rank gets of a limit: the N-th part of the rate, and of the burst whole tokens that
-// sum up to it over all ranks.
-func part(l bucket.Limit, nodes, rank int) bucket.Limit {
-	upTo := func(rank int) int64 {
-		hi, lo := bits.Mul64(uint64(l.Burst), uint64(rank))
-		q, _ := bits.Div64(hi, lo, uint64(nodes)) // rank <= nodes, so the quotient is at most the burst
-		return int64(q)
-	}
-	out := bucket.Limit{Count: l.Count, Per: l.Per, Burst: upTo(rank+1) - upTo(rank)}
-	if l.Per > math.MaxInt64/time.Duration(nodes) {
-		return bucket.Limit{Burst: out.Burst} // one token in more than 292 years
-	}
-	out.Per *= time.Duration(nodes)
-	return out
-}
-
-// rank returns how many nodes share a key, and this node's place among them, which differs from key to key so that the
-// remainders of bursts are spread.
-func (v *view) rank(id bucket.ID) (nodes, rank int) {
-	if v.ring == nil {
-		return 1, 0
-	}
-	members := v.ring.Members()
-	if v.self == outside {
-		return len(members) + 1, len(members)
-	}
-	key := id.Bytes()
-	weight := func(i int) uint64 {
-		h := xxhash.New()
-		h.Write(key[:])
-		h.WriteString(members[i].ID)
-		return h.Sum64()
-	}
-	own := weight(v.self)
-	for i := range members {
-		if w := weight(i); w < own || w == own && i < v.self {
-			rank++
+// byRule decides, and returns the limit that spoke.
+func (h *Handle) byRule(v *view, q *question, d *policy.Decision) (which int) {
+	var a bucket.Decision
+	by := policy.Timeout
+	switch r := &h.rules; {
+	case q.cost > h.limits[r.least].Burst: // no owner admits it ever, so no rule does: this is no fault of ours
+		which, by = r.least, policy.Local
+	case r.denies >= 0:
+		which, a.RetryAfter = r.denies, retryUnreachable
+	case r.locals == 0:
+		which = r.least
+		a.Allowed, a.Remaining = true, h.limits[which].Burst
+	default:
+		by = policy.Local
+		if a, which = h.askShare(v, q); a.Never() { // in this share; but the owner may admit it
+			a.RetryAfter = retryUnreachable
 		}
 	}
-	return len(members), rank
+	h.tell(d, a, which, by, h.node.name)
+	return which
+}
+
+// askShare asks this node's own buckets of the limits that have shares. Without memory for them the first denies, and
+// knows of no wait that helps.
+func (h *Handle) askShare(v *view, q *question) (a bucket.Decision, which int) {
+	n, r := h.node, &h.rules
+	g, err := h.share(v.rankOf(q.id))
+	if err != nil {
+		return bucket.Decision{}, int(r.local[0])
+	}
+	defer g.Release()
+	if now := n.clock.Now(); q.look {
+		a, which, err = n.local.Look(q.part, q.id, g, now, q.cost)
+	} else {
+		a, which, err = n.local.Take(q.part, q.id, g, now, q.cost)
+	}
+	if err != nil {
+		return bucket.Decision{}, int(r.local[0])
+	}
+	if a.Allowed && !q.look {
+		n.owe(q.part, q.id, h.group, q.cost)
+	}
+	return a, int(r.local[which])
 }

@@ -3,8 +3,11 @@ package node
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/transport"
 )
 
@@ -62,17 +65,17 @@ func (n *Node) upkeep(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
-		if c, ok := n.clock.(*machineClock); ok {
-			c.watchSleep()
-		}
+		n.timer.watchSleep()
 		now := n.clock.Now()
 		parts := n.cfg.Ring.Partitions
 		for part := range parts {
 			n.owned.Cool(part, now)
+			n.copies.Cool(part, now)
 		}
 		for range parts/int(sweepTime/upkeepInterval) + 1 {
 			n.owned.Sweep(next, now)
 			n.local.Sweep(next, now)
+			n.copies.Sweep(next, now)
 			next = (next + 1) % parts
 		}
 	}
@@ -107,10 +110,20 @@ func (n *Node) rejoin(ctx context.Context, met bool) {
 // join asks the seeds once.
 func (n *Node) join(ctx context.Context) (met bool) {
 	others, err := n.membership.Join(ctx)
+	if err == nil && others == 0 && n.governor != nil && n.mayBeAlone() {
+		n.governor.step(func(now bucket.Instant) { n.governor.machine.FoundAlone(now) })
+	}
 	if err != nil && ctx.Err() == nil && others == 0 {
 		n.log.Warn("no seed answered; serving with the members known, and trying again", "error", err)
 	}
 	return others > 0
+}
+
+// mayBeAlone says that seeds which are all this node itself mean that there is nobody else. A name that leads only here
+// may be one that the others are not under yet, so it is given JoinTimeout.
+func (n *Node) mayBeAlone() bool {
+	named := slices.ContainsFunc(n.cfg.Join, func(seed string) bool { return strings.HasPrefix(seed, "dns:") })
+	return !named || n.elapsed() >= n.cfg.JoinTimeout
 }
 
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }

@@ -12,27 +12,50 @@ import (
 	"github.com/drossel-dev/drossel/ring"
 )
 
-// view is what a node goes by until membership changes: who owns what, and the way there. It is immutable, and read by
+// view is what a node goes by until something changes: who decides what, and the way there. It is immutable, and read by
 // every check through one atomic pointer.
 type view struct {
-	ring  *ring.Ring // nil while nobody owns anything
-	self  int        // this node's index in the ring, or outside
-	links []*link    // by index; nil for this node
+	epoch uint64   // names the list that it was made from
+	names []string // the nodes it speaks of, by index
+	self  int      // this node's index, or outside
+	links []*link  // by index; nil for this node, and where there is no way
+	route []route  // by partition; nil while nobody decides anything
+
+	members []string // who shares a limit when its decider can't be asked
+	rank    int      // this node's place among them, or outside
+
+	// ring is nil where ownership moves: then the machine says who should have what.
+	ring *ring.Ring
 	// successors says where each partition would go if its owner were lost. It is computed when first asked for.
 	successors func() []int
 }
 
-// Owners are indexes into the ring, or one of these.
+// route is the way to whoever decides for a partition.
+type route struct {
+	owner int16 // an index, or nobody
+	// given says that it is on its way from here to that owner, and that checks wait there.
+	given bool
+}
+
+// Owners are indexes into names, or one of these.
 const (
-	outside = -1 // this node is not in the ring, so no owner is
+	outside = -1 // this node is not among the names, so no owner is
 	nobody  = -2
 )
 
 func (v *view) owner(partition int) int {
-	if v.ring == nil {
+	if v.route == nil {
 		return nobody
 	}
-	return v.ring.Owner(partition)
+	return int(v.route[partition].owner)
+}
+
+// link is the way to an owner; nil if there is none.
+func (v *view) link(owner int) *link {
+	if owner < 0 {
+		return nil
+	}
+	return v.links[owner]
 }
 
 // follow turns changes of membership into views, until ctx ends.
@@ -42,6 +65,11 @@ func (n *Node) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-n.membership.Changes():
+		case <-n.relook:
+		}
+		if n.governor != nil {
+			n.meet()
+		} else {
 			n.look()
 		}
 	}
@@ -62,8 +90,8 @@ func (n *Node) look() {
 	for _, l := range gone {
 		n.goroutines.Go(func() { n.retire(l) })
 	}
-	if old.epoch() != v.epoch() {
-		n.log.Info("ring changed", "epoch", epochText(v.epoch()), "members", v.names(), "owned", v.ownedPartitions())
+	if old.epoch != v.epoch {
+		n.log.Info("ring changed", "epoch", epochText(v.epoch), "members", v.names, "owned", v.ownedPartitions())
 	}
 }
 
@@ -99,10 +127,10 @@ func (n *Node) draft() (v *view, fresh, gone []*link) {
 		n.log.Error("another process has this node's name and is newer: it has the keys now. Give each node a --name of " +
 			"its own, and restart this one")
 	}
-	v = &view{ring: r, self: r.Index(n.name), links: make([]*link, len(r.Members()))}
+	v = fixedView(r, n.name)
 	v.successors = sync.OnceValue(func() []int { return n.successorsOf(r) })
 	if superseded {
-		v.self = outside
+		v.self, v.rank = outside, outside
 	}
 	unused := maps.Clone(n.links)
 	for i, m := range r.Members() {
@@ -164,26 +192,28 @@ func (n *Node) tried(links []*link) {
 	}
 }
 
-// epoch is 0 for a view without a ring.
-func (v *view) epoch() uint64 {
-	if v.ring == nil {
-		return 0
+// fixedView is that of a ring whose owners decide.
+func fixedView(r *ring.Ring, name string) *view {
+	v := &view{ring: r, epoch: r.Epoch(), self: r.Index(name), links: make([]*link, len(r.Members()))}
+	for _, m := range r.Members() {
+		v.names = append(v.names, m.ID)
 	}
-	return v.ring.Epoch()
+	v.members, v.rank = v.names, v.self
+	v.route = make([]route, r.Partitions())
+	for part := range v.route {
+		v.route[part].owner = int16(r.Owner(part))
+	}
+	return v
 }
 
-func (v *view) names() (names []string) {
-	for _, m := range v.ring.Members() {
-		names = append(names, m.ID)
+// ownedPartitions counts those that this node decides for.
+func (v *view) ownedPartitions() (owned int) {
+	for part := range v.route {
+		if v.owner(part) == v.self {
+			owned++
+		}
 	}
-	return names
-}
-
-func (v *view) ownedPartitions() int {
-	if v.self == outside {
-		return 0
-	}
-	return v.ring.Counts()[v.self]
+	return owned
 }
 
 // successorsOf computes where the partitions of a ring would go. It takes a quarter of a second for a hundred members,

@@ -47,7 +47,9 @@ func heldByAnswers(f *AnswersFrame) int {
 func TestDecodeAllocatesNothing(t *testing.T) {
 	checks, answers := AppendChecks(nil, hundredChecks()), AppendAnswers(nil, hundredAnswers())
 	leases, grants := AppendLeases(nil, hundredRequests()), AppendGrants(nil, hundredGrants())
-	call, reply := AppendCall(nil, Call{Number: 1}), AppendReply(nil, Reply{Body: make([]byte, 1000)})
+	body := make([]byte, 1000)
+	call, reply := AppendCall(nil, Call{Number: 1, Body: body}), AppendReply(nil, Reply{Body: body})
+	word := AppendWord(nil, body)
 	var c ChecksFrame
 	var a AnswersFrame
 	var l LeasesFrame
@@ -59,6 +61,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 		"grants":  func() error { return DecodeGrants(grants, &g) },
 		"call":    func() error { return second(DecodeCall(call)) },
 		"reply":   func() error { return second(DecodeReply(reply)) },
+		"word":    func() error { return second(DecodeWord(word)) },
 	} {
 		n := testing.AllocsPerRun(100, func() {
 			if err := decode(); err != nil {
@@ -79,11 +82,15 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 func TestAppendAllocatesNothing(t *testing.T) {
 	b := make([]byte, 0, 16<<10)
 	checks, answers, leases, grants := hundredChecks(), hundredAnswers(), hundredRequests(), hundredGrants()
+	checks.Limits = []LimitsBody{{Limits: []bucket.Limit{{Burst: 1}, {OwnerLoss: bucket.LossFull}}, Losses: true}}
+	payload := make([]byte, 1000)
 	for name, encode := range map[string]func(){
 		"checks":  func() { AppendChecks(b, checks) },
 		"answers": func() { AppendAnswers(b, answers) },
 		"leases":  func() { AppendLeases(b, leases) },
 		"grants":  func() { AppendGrants(b, grants) },
+		"call":    func() { AppendCall(b, Call{Method: PutGroups, Body: payload}) },
+		"word":    func() { AppendWord(b, payload) },
 	} {
 		if n := testing.AllocsPerRun(100, encode); n != 0 {
 			t.Errorf("encoding %s allocates %v times, want 0", name, n)

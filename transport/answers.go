@@ -13,7 +13,8 @@ type Status uint8
 const (
 	// Decided: the decision is the owner's.
 	Decided Status = iota
-	// NotOwner: the node that was asked does not own the key and has forwarded as often as it may.
+	// NotOwner: the node that was asked does not decide for the key, and does not pass the check on. By names who does, if
+	// it knows.
 	NotOwner
 	// Full: the owner has no memory left for a new key.
 	Full
@@ -29,13 +30,14 @@ type Answer struct {
 	Status Status
 	// Which limit of the group spoke, 0 to 15.
 	Which uint8
-	// Offer says that the owner would lend: ask it. It and Deny are sent if Status is Decided, to peers of LeaseVersion.
+	// Offer says that the owner would lend: ask it. It and Deny are sent if Status is Decided.
 	Offer bool
 	// Decision holds if Status is Decided.
 	Decision bucket.Decision
 	// Deny is a deny lease; For is at most an hour, Cost 0 to bucket.MaxTokens. One for no time is not sent.
 	Deny lease.Deny
-	// By is the stable id of the node that decided if it is not the one that was asked.
+	// By is the stable id of the node that decided if it is not the one that was asked; with NotOwner, a hint at the one
+	// that would. It may come with any Status.
 	By string
 }
 
@@ -55,7 +57,7 @@ const (
 	maxNameBytes      = 255
 )
 
-// AppendAnswers appends the frame to b. Without offers and deny leases it is a frame of version 1.
+// AppendAnswers appends the frame to b.
 func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 	b = append(b, byte(typeAnswers))
 	b = binary.AppendUvarint(b, f.Dequeued)

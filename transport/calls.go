@@ -5,12 +5,21 @@ import "encoding/binary"
 // Method names a call on the bulk stream.
 type Method uint8
 
-// The calls there are. The reply to each is JSON.
+// The calls there are. The first two have no body, and their replies are JSON. Bodies and replies of the others are
+// bytes that only the two nodes understand.
 const (
 	// AskStatus asks a node for what it knows of itself and the cluster.
 	AskStatus Method = 1
 	// AskLeases asks a node for what it lends and what it was lent.
 	AskLeases Method = 2
+	// PutGroups puts groups of a partition at the node that is called.
+	PutGroups Method = 3
+	// GetGroups asks a node for groups of a partition.
+	GetGroups Method = 4
+	// Forget names a member to be forgotten.
+	Forget Method = 5
+	// Settle carries bills to the node that decides for their partitions.
+	Settle Method = 6
 )
 
 // Call is a request on the bulk stream.
@@ -18,6 +27,8 @@ type Call struct {
 	// Number names the call on its stream; the reply carries it.
 	Number uint64
 	Method Method
+	// Body is at most MaxCallBody.
+	Body []byte
 }
 
 // Reply answers a Call, in as many frames as it takes: the last one has More unset.
@@ -29,19 +40,23 @@ type Reply struct {
 	Body   []byte
 }
 
+// MaxCallBody is how much a call carries: what is more takes several calls.
+const MaxCallBody = MaxFrameBytes - 64
+
 // MaxReplyBody is how much of a reply one frame carries.
 const MaxReplyBody = MaxFrameBytes - 32
 
-// AppendCall appends the frame to b.
+// AppendCall appends the frame to b. The body is at most MaxCallBody.
 func AppendCall(b []byte, c Call) []byte {
 	b = append(b, byte(typeCall), byte(c.Method))
-	return binary.AppendUvarint(b, c.Number)
+	b = binary.AppendUvarint(b, c.Number)
+	return appendBytes(b, c.Body)
 }
 
-// DecodeCall reads a call. The error wraps ErrFrame.
+// DecodeCall reads a call, whose body aliases the frame. The error wraps ErrFrame.
 func DecodeCall(frame []byte) (Call, error) {
 	r := open(frame, typeCall)
-	c := Call{Method: Method(r.byte()), Number: r.uvarint()}
+	c := Call{Method: Method(r.byte()), Number: r.uvarint(), Body: r.bytes(MaxCallBody)}
 	return c, r.end()
 }
 

@@ -21,12 +21,13 @@ type Check struct {
 	Within time.Duration
 	// Look takes nothing.
 	Look bool
-	// Hop is 0 from the node that was asked, 1 from a node that was wrongly taken for the owner. It is never more.
+	// Hop counts the nodes that have passed the check on: 0 from the node that was asked. At most MaxHop; more is sent as
+	// MaxHop.
 	Hop uint8
-	// Leases says that the sender takes leases and deny leases for the group. Only to peers of LeaseVersion.
+	// Leases says that the sender takes leases and deny leases for the group.
 	Leases bool
 	// Demand is what the sender is asked for in the group, to a thousandth and up to 1e12; what is below is 0, what is
-	// above is cut. The zero Demand is not sent. Only to peers of LeaseVersion.
+	// above is cut. The zero Demand is not sent.
 	Demand lease.Demand
 }
 
@@ -38,14 +39,18 @@ type ChecksFrame struct {
 	Checks []Check
 }
 
+// MaxHop is the largest Hop that a check can have.
+const MaxHop = 3
+
+// The flags of a check. Its hop is two bits of them.
 const (
 	flagLook   byte = 1 << 0
-	flagHop    byte = 1 << 1
-	flagLeases byte = 1 << 2
-	flagDemand byte = 1 << 3
+	hopShift        = 1
+	flagLeases byte = 1 << 3
+	flagDemand byte = 1 << 4
 )
 
-// AppendChecks appends the frame to b. Without leases and demands it is a frame of version 1.
+// AppendChecks appends the frame to b.
 func AppendChecks(b []byte, f *ChecksFrame) []byte {
 	b = append(b, byte(typeChecks))
 	b = binary.BigEndian.AppendUint64(b, f.Epoch)
@@ -53,12 +58,9 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 	for i := range f.Checks {
 		c := &f.Checks[i]
 		demand := demandOf(c.Demand)
-		var flags byte
+		flags := min(c.Hop, MaxHop) << hopShift
 		if c.Look {
 			flags |= flagLook
-		}
-		if c.Hop != 0 {
-			flags |= flagHop
 		}
 		if c.Leases {
 			flags |= flagLeases
@@ -88,15 +90,13 @@ func DecodeChecks(frame []byte, f *ChecksFrame) error {
 		flags := r.byte()
 		c := Check{
 			Look:   flags&flagLook != 0,
+			Hop:    flags >> hopShift & MaxHop,
 			Leases: flags&flagLeases != 0,
 			ID:     r.id(),
 			Number: r.uvarint(),
 			Limits: r.ref(),
 			Cost:   r.upTo(bucket.MaxTokens),
 			Within: min(time.Duration(min(r.uvarint(), maxWithin))*time.Microsecond, time.Hour),
-		}
-		if flags&flagHop != 0 {
-			c.Hop = 1
 		}
 		if flags&flagDemand != 0 {
 			c.Demand = r.demand()

@@ -66,6 +66,8 @@ func conform(t *testing.T, newWorld func() world) {
 		{"frames arrive whole and in order", framesArrive},
 		{"a received frame stays until the next", receivedFrameStays},
 		{"both sides know each other", sidesKnowEachOther},
+		{"versions meet", versionsMeet},
+		{"the largest word and call cross", largestCross},
 		{"bulk does not hold up checks", bulkHoldsNothingUp},
 		{"close ends a blocked receive", closeEndsReceive},
 		{"close ends a blocked send", closeEndsSend},

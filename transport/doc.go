@@ -6,6 +6,6 @@
 // cross the wire, never instants. What is said about leases may be lost or come twice; everything else comes in order
 // or the stream ends.
 //
-// What it does not do: decide anything, retry, or keep state about checks. transport/peer carries the streams over
-// gRPC, transport/mem within one process.
+// What it does not do: decide anything, retry, keep state about checks, or read what members say to each other about
+// who owns what. transport/peer carries the streams over gRPC, transport/mem within one process.
 package transport

@@ -39,8 +39,12 @@ func TestAnswersRoundTrip(t *testing.T) {
 
 func TestCallReplyRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		call := Call{Number: rapid.Uint64().Draw(t, "number"), Method: Method(rapid.Uint8().Draw(t, "method"))}
-		if got, err := DecodeCall(AppendCall(nil, call)); err != nil || got != call {
+		call := Call{
+			Number: rapid.Uint64().Draw(t, "number"),
+			Method: Method(rapid.Uint8().Draw(t, "method")),
+			Body:   rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
+		}
+		if got, err := DecodeCall(AppendCall(nil, call)); err != nil || !sameCall(got, call) {
 			t.Fatal(err, show(got, call))
 		}
 		want := Reply{
@@ -69,19 +73,45 @@ func TestHelloRoundTrip(t *testing.T) {
 	})
 }
 
-// The largest reply fits into a frame with the largest number, and one byte more is not read.
-func TestReplyFillsAFrame(t *testing.T) {
-	p := Reply{Number: 1<<64 - 1, More: true, Body: make([]byte, MaxReplyBody)}
-	frame := AppendReply(nil, p)
-	if len(frame) > MaxFrameBytes {
-		t.Errorf("the largest reply takes %d bytes, a frame holds %d", len(frame), MaxFrameBytes)
-	}
-	if got, err := DecodeReply(frame); err != nil || len(got.Body) != MaxReplyBody {
-		t.Errorf("%d bytes and %v, want all", len(got.Body), err)
-	}
-	p.Body = make([]byte, MaxReplyBody+1)
-	if _, err := DecodeReply(AppendReply(nil, p)); !errors.Is(err, ErrFrame) {
-		t.Errorf("a body above MaxReplyBody: %v, want ErrFrame", err)
+func TestWordRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOf(rapid.Byte()).Draw(t, "payload")
+		frame := AppendWord(nil, want)
+		if got, err := DecodeWord(frame); err != nil || !IsWord(frame) || !bytes.Equal(got, want) {
+			t.Fatal(err, show(got, want))
+		}
+	})
+}
+
+// The largest call, reply and word fit into a frame with the largest number, and one byte more is not read.
+func TestLargestBodyFillsAFrame(t *testing.T) {
+	for name, c := range map[string]struct {
+		largest int
+		encode  func(body []byte) []byte
+		decode  func(frame []byte) ([]byte, error)
+	}{
+		"call": {
+			MaxCallBody,
+			func(b []byte) []byte { return AppendCall(nil, Call{Number: 1<<64 - 1, Method: 255, Body: b}) },
+			func(frame []byte) ([]byte, error) { c, err := DecodeCall(frame); return c.Body, err },
+		},
+		"reply": {
+			MaxReplyBody,
+			func(b []byte) []byte { return AppendReply(nil, Reply{Number: 1<<64 - 1, More: true, Body: b}) },
+			func(frame []byte) ([]byte, error) { p, err := DecodeReply(frame); return p.Body, err },
+		},
+		"word": {MaxWordBytes, func(b []byte) []byte { return AppendWord(nil, b) }, DecodeWord},
+	} {
+		frame := c.encode(make([]byte, c.largest))
+		if len(frame) > MaxFrameBytes {
+			t.Errorf("the largest %s takes %d bytes, a frame holds %d", name, len(frame), MaxFrameBytes)
+		}
+		if got, err := c.decode(frame); err != nil || len(got) != c.largest {
+			t.Errorf("%s: %d bytes and %v, want all", name, len(got), err)
+		}
+		if _, err := c.decode(c.encode(make([]byte, c.largest+1))); !errors.Is(err, ErrFrame) {
+			t.Errorf("a %s of one byte more: %v, want ErrFrame", name, err)
+		}
 	}
 }
 
@@ -92,8 +122,9 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 		"answers": func(b []byte) []byte { return AppendAnswers(b, hundredAnswers()) },
 		"leases":  func(b []byte) []byte { return AppendLeases(b, hundredRequests()) },
 		"grants":  func(b []byte) []byte { return AppendGrants(b, hundredGrants()) },
-		"call":    func(b []byte) []byte { return AppendCall(b, Call{Number: 1}) },
+		"call":    func(b []byte) []byte { return AppendCall(b, Call{Number: 1, Body: []byte("x")}) },
 		"reply":   func(b []byte) []byte { return AppendReply(b, Reply{Body: []byte("x")}) },
+		"word":    func(b []byte) []byte { return AppendWord(b, []byte("x")) },
 	} {
 		if got := appended([]byte("head")); !bytes.Equal(got, append([]byte("head"), appended(nil)...)) {
 			t.Errorf("%s: % x", name, got)
@@ -150,14 +181,15 @@ func TestCutAnswers(t *testing.T) {
 	})
 }
 
-func TestCutOrExtendedCallReplyRefusal(t *testing.T) {
+func TestCutOrExtendedFrames(t *testing.T) {
 	decodeCall := func(b []byte) error { _, err := DecodeCall(b); return err }
 	decodeReply := func(b []byte) error { _, err := DecodeReply(b); return err }
 	for name, c := range map[string]struct {
 		frame  []byte
 		decode func([]byte) error
 	}{
-		"call":    {AppendCall(nil, Call{Number: 1 << 40, Method: AskStatus}), decodeCall},
+		"call":    {AppendCall(nil, Call{Number: 1 << 40, Method: PutGroups, Body: make([]byte, 200)}), decodeCall},
+		"word":    {AppendWord(nil, make([]byte, 200)), func(b []byte) error { return second(DecodeWord(b)) }},
 		"reply":   {AppendReply(nil, Reply{Number: 300, Body: bytes.Repeat([]byte("x"), 200)}), decodeReply},
 		"refusal": {appendBytes([]byte{byte(typeRefusal)}, "no"), refusal},
 	} {
@@ -174,7 +206,7 @@ func TestCutOrExtendedCallReplyRefusal(t *testing.T) {
 
 // A hello cut anywhere is malformed; what a later version adds behind it is skipped.
 func TestCutOrExtendedHello(t *testing.T) {
-	want := Hello{ID: "n1x", Boot: 9, Label: "test", Fingerprint: "fp", MinVersion: 1, MaxVersion: 2, Kind: Bulk}
+	want := Hello{ID: "n1x", Boot: 9, Label: "test", Fingerprint: "fp", MinVersion: 3, MaxVersion: 5, Kind: Bulk}
 	frame := appendHello(nil, want, nonce())
 	for n := range frame {
 		if _, err := decodeHello(frame[:n]); !errors.Is(err, ErrFrame) {
@@ -218,11 +250,12 @@ func TestOutOfRange(t *testing.T) {
 			t.Errorf("%s: %v, want ErrFrame", name, err)
 		}
 	}
-	// Waiting longer than an hour is waiting for an hour.
+	// Waiting longer than an hour is waiting for an hour, and more hops than there can be are as many as there can.
 	var got ChecksFrame
-	f := ChecksFrame{Checks: []Check{{Within: 1<<63 - 1}}}
-	if err := DecodeChecks(AppendChecks(nil, &f), &got); err != nil || got.Checks[0].Within != time.Hour {
-		t.Errorf("the longest wait: %v and %v, want an hour", got.Checks, err)
+	f := ChecksFrame{Checks: []Check{{Within: 1<<63 - 1, Hop: MaxHop + 1}}}
+	if err := DecodeChecks(AppendChecks(nil, &f), &got); err != nil || got.Checks[0].Within != time.Hour ||
+		got.Checks[0].Hop != MaxHop {
+		t.Errorf("the longest wait: %+v and %v, want an hour and %d hops", got.Checks, err, MaxHop)
 	}
 }
 
@@ -237,18 +270,20 @@ func TestOtherTypes(t *testing.T) {
 			typeGrants:  DecodeGrants(frame, new(GrantsFrame)),
 			typeCall:    second(DecodeCall(frame)),
 			typeReply:   second(DecodeReply(frame)),
+			typeWord:    second(DecodeWord(frame)),
 			typeHello:   second(decodeHello(frame)),
 		} {
 			if frameType(kind) != want && !errors.Is(err, ErrFrame) {
 				t.Errorf("type %d read as %d: %v, want ErrFrame", kind, want, err)
 			}
 		}
-		if IsLeases(frame) != (kind == int(typeLeases)) || IsGrants(frame) != (kind == int(typeGrants)) {
-			t.Errorf("type %d: leases %t, grants %t", kind, IsLeases(frame), IsGrants(frame))
+		if IsLeases(frame) != (kind == int(typeLeases)) || IsGrants(frame) != (kind == int(typeGrants)) ||
+			IsWord(frame) != (kind == int(typeWord)) {
+			t.Errorf("type %d: leases %t, grants %t, word %t", kind, IsLeases(frame), IsGrants(frame), IsWord(frame))
 		}
 	}
-	if IsLeases(nil) || IsGrants(nil) {
-		t.Error("an empty frame is taken for leases or grants")
+	if IsLeases(nil) || IsGrants(nil) || IsWord(nil) {
+		t.Error("an empty frame is taken for leases, grants or a word")
 	}
 }
 

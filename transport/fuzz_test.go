@@ -22,8 +22,9 @@ func FuzzDecodeChecks(f *testing.F) {
 		Limits: []LimitsBody{
 			{Ref: 1, Limits: []bucket.Limit{{Count: 1, Per: 1, Burst: 1}, {}}},
 			{Ref: 300, Limits: make([]bucket.Limit, 16)},
+			{Limits: []bucket.Limit{{OwnerLoss: bucket.LossEmpty}, {OwnerLoss: bucket.LossFull}}, Losses: true},
 		},
-		Checks: []Check{{Limits: 1, Look: true}, {Hop: 1, Cost: bucket.MaxTokens}, {
+		Checks: []Check{{Limits: 1, Look: true}, {Hop: MaxHop, Cost: bucket.MaxTokens}, {
 			Leases: true, Demand: lease.Demand{Tokens: maxDemand, Checks: 0.001},
 		}},
 	}))
@@ -43,7 +44,7 @@ func FuzzDecodeChecks(f *testing.F) {
 			t.Error(err, show(again, got))
 		}
 		for _, c := range got.Checks {
-			if c.Cost < 0 || c.Cost > bucket.MaxTokens || c.Limits >= MaxLimitsRefs || c.Within < 0 || c.Hop > 1 {
+			if c.Cost < 0 || c.Cost > bucket.MaxTokens || c.Limits >= MaxLimitsRefs || c.Within < 0 || c.Hop > MaxHop {
 				t.Errorf("%+v is out of range", c)
 			}
 			inRange(t, c.Demand)
@@ -116,11 +117,15 @@ func denyInRange(t *testing.T, d lease.Deny) {
 func FuzzDecodeCallReply(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(AppendCall(nil, Call{Number: 300, Method: AskStatus}))
+	f.Add(AppendCall(nil, Call{Method: GetGroups, Body: []byte("body")}))
 	f.Add(AppendReply(nil, Reply{Number: 300, More: true, Body: []byte("body")}))
 	f.Add(AppendReply(nil, Reply{Failed: true, Body: []byte("error")}))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		if c, err := DecodeCall(frame); err == nil {
-			if again, err := DecodeCall(AppendCall(nil, c)); err != nil || again != c {
+			if len(c.Body) > len(frame) {
+				t.Errorf("a body of %d bytes in a frame of %d", len(c.Body), len(frame))
+			}
+			if again, err := DecodeCall(AppendCall(nil, c)); err != nil || !sameCall(again, c) {
 				t.Error(err, show(again, c))
 			}
 		} else if !errors.Is(err, ErrFrame) {
@@ -140,6 +145,27 @@ func FuzzDecodeCallReply(f *testing.F) {
 		if err != nil || again.Number != p.Number || again.Failed != p.Failed || again.More != p.More ||
 			!bytes.Equal(again.Body, p.Body) {
 			t.Error(err, show(again, p))
+		}
+	})
+}
+
+func FuzzDecodeWord(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(AppendWord(nil, nil))
+	f.Add(AppendWord(nil, []byte("payload")))
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		payload, err := DecodeWord(frame)
+		if err != nil {
+			if !errors.Is(err, ErrFrame) {
+				t.Error(err)
+			}
+			return
+		}
+		if !IsWord(frame) || len(payload) >= len(frame) {
+			t.Errorf("%d bytes hold a word of %d", len(frame), len(payload))
+		}
+		if again, err := DecodeWord(AppendWord(nil, payload)); err != nil || !bytes.Equal(again, payload) {
+			t.Error(err, show(again, payload))
 		}
 	})
 }

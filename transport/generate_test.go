@@ -20,9 +20,10 @@ func numbers(highest int64) *rapid.Generator[int64] {
 func anyLimit() *rapid.Generator[bucket.Limit] {
 	return rapid.Custom(func(t *rapid.T) bucket.Limit {
 		l := bucket.Limit{
-			Count: numbers(bucket.MaxTokens).Draw(t, "count"),
-			Per:   time.Duration(numbers(math.MaxInt64).Draw(t, "per")),
-			Burst: numbers(bucket.MaxTokens).Draw(t, "burst"),
+			Count:     numbers(bucket.MaxTokens).Draw(t, "count"),
+			Per:       time.Duration(numbers(math.MaxInt64).Draw(t, "per")),
+			Burst:     numbers(bucket.MaxTokens).Draw(t, "burst"),
+			OwnerLoss: bucket.OwnerLoss(rapid.IntRange(0, int(bucket.LossFull)).Draw(t, "loss")),
 		}
 		if l.Count != 0 {
 			l.Per = max(l.Per, 1)
@@ -38,7 +39,7 @@ func anyRef() *rapid.Generator[uint32] {
 func anyLimits() *rapid.Generator[[]LimitsBody] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) LimitsBody {
 		return LimitsBody{
-			Ref: anyRef().Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
+			Ref: anyRef().Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"), Losses: true,
 		}
 	}), 0, 4)
 }
@@ -58,7 +59,7 @@ func anyChecksFrame() *rapid.Generator[ChecksFrame] {
 			Cost:   numbers(bucket.MaxTokens).Draw(t, "cost"),
 			Within: time.Duration(numbers(int64(maxWithin)).Draw(t, "within")) * time.Microsecond,
 			Look:   rapid.Bool().Draw(t, "look"),
-			Hop:    uint8(rapid.IntRange(0, 1).Draw(t, "hop")),
+			Hop:    uint8(rapid.IntRange(0, MaxHop).Draw(t, "hop")),
 			Leases: rapid.Bool().Draw(t, "leases"),
 			Demand: anyDemand().Draw(t, "demand"),
 		}
@@ -127,6 +128,10 @@ func sameLimits(a, b []LimitsBody) bool {
 
 func sameAnswers(a, b *AnswersFrame) bool {
 	return a.Dequeued == b.Dequeued && slices.Equal(a.Answers, b.Answers)
+}
+
+func sameCall(a, b Call) bool {
+	return a.Number == b.Number && a.Method == b.Method && slices.Equal(a.Body, b.Body)
 }
 
 // hundredChecks is an ordinary frame of a busy stream: no new limits.

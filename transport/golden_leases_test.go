@@ -8,7 +8,7 @@ import (
 	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
-// What version 2 has added to the frames of version 1, and its own.
+// What checks and answers say of leases, and the frames about them.
 func TestGoldenLeases(t *testing.T) {
 	id := bucket.ID{Hi: 0x1112131415161718, Lo: 0x2122232425262728}
 	held := lease.ID{Epoch: 0x0102030405060708, Number: 300}
@@ -51,9 +51,9 @@ func TestGoldenLeases(t *testing.T) {
 		{
 			name: "checks",
 			golden: `04 0000000000000000 00
-				0f 1112131415161718 2122232425262728 05 00 01 e807 ac02 e807
-				04 1112131415161718 2122232425262728 06 00 00 00
-				08 1112131415161718 2122232425262728 07 00 00 00 00 01`,
+				1b 1112131415161718 2122232425262728 05 00 01 e807 ac02 e807
+				08 1112131415161718 2122232425262728 06 00 00 00
+				10 1112131415161718 2122232425262728 07 00 00 00 00 01`,
 			got:     AppendChecks(nil, &checks),
 			decodes: func(b []byte) bool { return DecodeChecks(b, &gotChecks) == nil && sameChecks(&gotChecks, &checks) },
 		},

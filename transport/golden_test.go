@@ -13,7 +13,7 @@ import (
 // The bytes of one frame of every type, field by field. They are what nodes of other builds send and expect: a change
 // here breaks rolling upgrades, so it needs a new frame version.
 func TestGoldenBytes(t *testing.T) {
-	hello := Hello{ID: "n1", Boot: 42, Label: "test", Fingerprint: "fp", MinVersion: 1, MaxVersion: 1, Kind: Checks}
+	hello := Hello{ID: "n1", Boot: 42, Label: "test", Fingerprint: "fp", MinVersion: 3, MaxVersion: 4, Kind: Checks}
 	checks := ChecksFrame{
 		Epoch:  0x0102030405060708,
 		Limits: []LimitsBody{{Ref: 300, Limits: []bucket.Limit{{Count: 100, Per: time.Second, Burst: 200}}}},
@@ -23,6 +23,7 @@ func TestGoldenBytes(t *testing.T) {
 				Within: 12 * time.Millisecond, Look: true, Hop: 1,
 			},
 			{Number: 6, Cost: 1},
+			{Number: 7, Hop: 3},
 		},
 	}
 	answers := AnswersFrame{
@@ -41,7 +42,7 @@ func TestGoldenBytes(t *testing.T) {
 	checkGolden(t, []goldenFrame{
 		{
 			name: "hello",
-			golden: `01 44524f5353454c 01 01 01 000102030405060708090a0b0c0d0e0f
+			golden: `01 44524f5353454c 03 04 01 000102030405060708090a0b0c0d0e0f
 				000000000000002a 02 6e31 04 74657374 02 6670`,
 			got:     appendHello(nil, hello, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}),
 			decodes: func(b []byte) bool { h, err := decodeHello(b); return err == nil && h == hello },
@@ -68,7 +69,8 @@ func TestGoldenBytes(t *testing.T) {
 			name: "checks",
 			golden: `04 0102030405060708 01 ac02 01 64 8094ebdc03 c801
 				03 1112131415161718 2122232425262728 05 ac02 02 e05d
-				00 0000000000000000 0000000000000000 06 00 01 00`,
+				00 0000000000000000 0000000000000000 06 00 01 00
+				06 0000000000000000 0000000000000000 07 00 00 00`,
 			got: AppendChecks(nil, &checks),
 			decodes: func(b []byte) bool {
 				return DecodeChecks(b, &gotChecks) == nil && sameChecks(&gotChecks, &checks)
@@ -90,11 +92,20 @@ func TestGoldenBytes(t *testing.T) {
 		},
 		{
 			name:   "call",
-			golden: `06 01 ac02`,
+			golden: `06 01 ac02 00`,
 			got:    AppendCall(nil, Call{Number: 300, Method: AskStatus}),
 			decodes: func(b []byte) bool {
 				c, err := DecodeCall(b)
-				return err == nil && c == Call{Number: 300, Method: AskStatus}
+				return err == nil && sameCall(c, Call{Number: 300, Method: AskStatus})
+			},
+		},
+		{
+			name:   "call with a body",
+			golden: `06 03 07 02 6869`,
+			got:    AppendCall(nil, Call{Number: 7, Method: PutGroups, Body: []byte("hi")}),
+			decodes: func(b []byte) bool {
+				c, err := DecodeCall(b)
+				return err == nil && sameCall(c, Call{Number: 7, Method: PutGroups, Body: []byte("hi")})
 			},
 		},
 		{
@@ -104,6 +115,15 @@ func TestGoldenBytes(t *testing.T) {
 			decodes: func(b []byte) bool {
 				p, err := DecodeReply(b)
 				return err == nil && p.Number == 9 && p.Failed && p.More && string(p.Body) == "hi"
+			},
+		},
+		{
+			name:   "word",
+			golden: `0a 02 6869`,
+			got:    AppendWord(nil, []byte("hi")),
+			decodes: func(b []byte) bool {
+				payload, err := DecodeWord(b)
+				return err == nil && string(payload) == "hi"
 			},
 		},
 		{

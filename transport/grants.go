@@ -57,7 +57,7 @@ func (g *Grant) flags() (flags byte) {
 	return flags
 }
 
-// AppendGrants appends the frame to b. Only peers of LeaseVersion understand it.
+// AppendGrants appends the frame to b.
 func AppendGrants(b []byte, f *GrantsFrame) []byte {
 	b = append(b, byte(typeGrants))
 	for i := range f.Grants {

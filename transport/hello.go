@@ -10,15 +10,6 @@ import (
 	"fmt"
 )
 
-// The frame versions that this build speaks. Two nodes use the highest that both do.
-const (
-	MinVersion = 1
-	MaxVersion = 2
-)
-
-// LeaseVersion is the first version with leases: their frames, and what checks and answers say of them.
-const LeaseVersion = 2
-
 // ErrRefused is wrapped when a handshake fails because the two sides do not belong together. The text names the value
 // of both sides.
 var ErrRefused = errors.New("peer refused")
@@ -43,9 +34,6 @@ const (
 	proofBytes = sha256.Size
 	magic      = "DROSSEL"
 )
-
-// Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.
-func Version(own, other Hello) uint8 { return min(own.MaxVersion, other.MaxVersion) }
 
 // accepts says whether the other side belongs to us.
 func (h Hello) accepts(other Hello) error {

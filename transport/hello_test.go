@@ -117,7 +117,7 @@ func TestHandshakeAccepts(t *testing.T) {
 	for name, change := range map[string]func(dialer, dialed *Hello){
 		"newer versions too": func(_, dialed *Hello) { dialed.MaxVersion = 9 },
 		"older versions too": func(dialer, dialed *Hello) {
-			dialer.MinVersion, dialer.MaxVersion, dialed.MinVersion, dialed.MaxVersion = 2, 5, 5, 8
+			dialer.MinVersion, dialer.MaxVersion, dialed.MinVersion, dialed.MaxVersion = 3, 5, 5, 8
 		},
 		"itself":       func(dialer, dialed *Hello) { *dialed = *dialer },
 		"another boot": func(_, dialed *Hello) { dialed.Boot = 77 },
@@ -139,13 +139,15 @@ func TestHandshakeAcrossVersions(t *testing.T) {
 		dialer, dialed versions
 		want           uint8 // 0 for a refusal
 	}{
-		{versions{1, 1}, versions{1, 2}, 1},
-		{versions{1, 2}, versions{1, 1}, 1},
-		{versions{1, 2}, versions{1, 2}, 2},
-		{versions{1, 2}, versions{2, 3}, 2},
-		{versions{2, 3}, versions{1, 2}, 2},
-		{versions{1, 1}, versions{2, 3}, 0},
-		{versions{2, 3}, versions{1, 1}, 0},
+		{versions{3, 3}, versions{3, 4}, 3},
+		{versions{3, 4}, versions{3, 3}, 3},
+		{versions{3, 4}, versions{3, 4}, 4},
+		{versions{3, 4}, versions{4, 5}, 4},
+		{versions{4, 5}, versions{3, 4}, 4},
+		{versions{3, 4}, versions{1, 2}, 0},
+		{versions{1, 2}, versions{3, 4}, 0},
+		{versions{3, 3}, versions{4, 5}, 0},
+		{versions{4, 5}, versions{3, 3}, 0},
 	} {
 		a, b := pair()
 		dialer, dialed := hello("n1x"), hello("n2x")
@@ -166,9 +168,6 @@ func TestHandshakeAcrossVersions(t *testing.T) {
 			t.Errorf("%v meets %v: they speak %d and %d, want %d", c.dialer, c.dialed, d, e, c.want)
 		}
 	}
-	if MaxVersion < LeaseVersion {
-		t.Errorf("this build speaks up to version %d and so never lends", MaxVersion)
-	}
 }
 
 // Those who do not: both sides are told, and told both values.
@@ -180,8 +179,8 @@ func TestHandshakeRefuses(t *testing.T) {
 	}{
 		{"label", func(h *Hello) { h.Label = "prod" }, []string{`"test"`, `"prod"`}},
 		{"fingerprint", func(h *Hello) { h.Fingerprint = "fp-2" }, []string{"fp-1", "fp-2"}},
-		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 7, 9 }, []string{"1 to 2", "7 to 9"}},
-		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 0, 0 }, []string{"1 to 2", "0 to 0"}},
+		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 7, 9 }, []string{"3 to 4", "7 to 9"}},
+		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 1, 2 }, []string{"3 to 4", "1 to 2"}},
 		{"name", func(h *Hello) { h.ID, h.Boot = "n1x", 4711 }, []string{"1234", "4711"}},
 	} {
 		for _, swapped := range []bool{false, true} {

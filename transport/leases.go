@@ -39,7 +39,7 @@ const (
 	requestUnknown
 )
 
-// AppendLeases appends the frame to b. Only peers of LeaseVersion understand it.
+// AppendLeases appends the frame to b.
 func AppendLeases(b []byte, f *LeasesFrame) []byte {
 	b = append(b, byte(typeLeases))
 	b = appendLimits(b, f.Limits)

@@ -147,7 +147,7 @@ func TestDemand(t *testing.T) {
 	})
 }
 
-// To a peer of version 1 nothing is different: what is zero, or rounds to it, takes no byte.
+// Nothing of leases takes no byte: what is zero, or rounds to it, is not sent.
 func TestNothingOfLeasesTakesNoByte(t *testing.T) {
 	small := lease.Demand{Tokens: 0.0001, Checks: 0.0004}
 	plain := AppendChecks(nil, &ChecksFrame{Checks: []Check{{}}})
@@ -174,11 +174,13 @@ func TestLargestLeasesAndGrantsFit(t *testing.T) {
 	var leases LeasesFrame
 	limits, under := make([]bucket.Limit, maxStates), make([]int64, maxStates)
 	for i := range maxStates {
-		limits[i] = bucket.Limit{Count: bucket.MaxTokens, Per: math.MaxInt64, Burst: bucket.MaxTokens}
+		limits[i] = bucket.Limit{
+			Count: bucket.MaxTokens, Per: math.MaxInt64, Burst: bucket.MaxTokens, OwnerLoss: bucket.LossFull,
+		}
 		under[i] = math.MaxInt64
 	}
 	for range MaxLeaseRequests {
-		leases.Limits = append(leases.Limits, LimitsBody{Ref: MaxLimitsRefs - 1, Limits: limits})
+		leases.Limits = append(leases.Limits, LimitsBody{Ref: MaxLimitsRefs - 1, Limits: limits, Losses: true})
 		leases.Requests = append(leases.Requests, LeaseRequest{Limits: MaxLimitsRefs - 1, Request: lease.Request{
 			Number: number, Lease: id, Spent: math.MaxInt64, Under: under, Left: bucket.MaxTokens, Close: true,
 			Demand: lease.Demand{Tokens: maxDemand, Checks: maxDemand},

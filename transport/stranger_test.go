@@ -40,9 +40,9 @@ func TestHandshakeWithAStranger(t *testing.T) {
 func TestHandshakeWithALaterHello(t *testing.T) {
 	a, b := pair()
 	later := hello("n1x")
-	later.MaxVersion = 2
+	later.MaxVersion = MaxVersion + 1
 	accepted := side(Accept, b, hello("n2x"), "secret")
-	sent := append(appendHello(nil, later, nonce()), "a field of version 2"...)
+	sent := append(appendHello(nil, later, nonce()), "a field of a later version"...)
 	a.Send(sent)
 	answer, err := a.Recv()
 	if err != nil {

@@ -40,6 +40,8 @@ func (k Kind) String() string {
 type Peer interface {
 	// Hello is what the other node said of itself.
 	Hello() Hello
+	// Version is the frame version that the two nodes use.
+	Version() uint8
 	Checks() Stream
 	Bulk() Stream
 	// Close ends both streams; whoever is blocked on them returns. It is idempotent.

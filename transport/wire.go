@@ -27,6 +27,7 @@ const (
 	typeReply   frameType = 7
 	typeLeases  frameType = 8
 	typeGrants  frameType = 9
+	typeWord    frameType = 10
 )
 
 // reader takes a frame apart. The first failure sticks, and zero values follow it, so that a decoder checks once.

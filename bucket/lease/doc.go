@@ -5,6 +5,8 @@
 // or crashes, no more is admitted than one bucket would. A holder has a [Borrower] for each group, over a [Purse] that
 // holds the tokens lent and what was spent of them. DESIGN.md says what must hold and why.
 //
+// A group moves to another owner with its ledger: AppendLedger writes it, LenderFrom reads it.
+//
 // Checks over several keys are prepared for: ledgers and purses can hold tokens for a check that is not decided yet,
 // and a ledger can correct what was spent. Nodes make no use of that so far.
 //

@@ -32,7 +32,7 @@ func (l *Ledger) Hold(g Group, now bucket.Instant, id HoldID, costs []int64, lif
 		return false
 	}
 	for j, cost := range costs {
-		if cost < 0 || g.States[j].Tokens < cost {
+		if cost < 0 || cost > max(g.States[j].Tokens, 0) { // a bucket in debt still has nothing, which is what 0 costs
 			return false
 		}
 	}

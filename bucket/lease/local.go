@@ -62,6 +62,9 @@ func (l *Lender) tidyLocal(g Group, now bucket.Instant) {
 	}
 }
 
+// TakeBack ends the owner's own lease at now: the group is about to move, and nobody spends from it here any more.
+func (l *Lender) TakeBack(g Group, now bucket.Instant) { l.giveBackLocal(g, now) }
+
 // giveBackLocal ends the owner's own lease.
 func (l *Lender) giveBackLocal(g Group, now bucket.Instant) {
 	if back, ok := l.local.Close(now); ok {

@@ -37,19 +37,20 @@ const (
 	commitSeveral
 	putBackSeveral
 	endSeveral // the owner gets either
+	moveGroup
 )
 
 var deeds = [...]string{
 	"tick", "admit at the owner", "ask", "ask again", "give up waiting", "", "spend", "hold in the purse",
 	"commit in the purse", "put back into the purse", "return", "crash", "send a settlement", "settle",
 	"ask the owner to hold", "the owner holds", "the coordinator is granted", "the coordinator commits",
-	"the coordinator gives up", "the owner hears of the end",
+	"the coordinator gives up", "the owner hears of the end", "move to another owner",
 }
 
 // describe says a move in words.
 func (m move) describe(w *world) string {
 	switch m.do {
-	case passTime, admit, sendSettlement, settle:
+	case passTime, admit, sendSettlement, settle, moveGroup:
 		return deeds[m.do]
 	case arrive:
 		l := w.post.letters[m.which]
@@ -68,6 +69,9 @@ func (m move) describe(w *world) string {
 // moves lists what may happen next. Some of it turns out to be impossible, or to change nothing.
 func (w *world) moves(all []move) []move {
 	all = append(all, move{do: passTime}, move{do: admit})
+	if w.moved {
+		all = append(all, move{do: moveGroup})
+	}
 	if w.settles && !w.settled[0] {
 		all = append(all, move{do: sendSettlement})
 	}
@@ -103,6 +107,8 @@ func (w *world) apply(m move) bool {
 		return true
 	case settle:
 		return w.settle()
+	case moveGroup:
+		return w.moveGroup()
 	case arrive:
 		l := w.post.letters[m.which]
 		if l.request != nil {

@@ -132,6 +132,30 @@ var mutants = []mutant{
 		{"hold.go", "g.Limits[j].Burst - l.out - s.Tokens", "g.Limits[j].Burst - s.Tokens"},
 	}},
 
+	// A group that moves.
+	{"a lease left behind when the group moves", model + "moved", []edit{
+		{"copy.go", "		l.entries = append(l.entries, e)\n", ""},
+	}},
+	{"a hold left behind when the group moves", model + "moved-checks", []edit{
+		{"copy.go", "		l.holds = append(l.holds, h)\n", ""},
+	}},
+	{"a settlement forgotten when the group moves", model + "moved-checks", []edit{
+		{"copy.go", "		l.settled = append(l.settled, settlement{", "		_ = append(l.settled, settlement{"},
+	}},
+	{"a lease that burns at once when the group moves", model + "moved", []edit{
+		{"copy.go", "	l.soonest = l.nextBurn()\n", "	for i := range l.entries {\n		l.entries[i].burns = now\n	}\n"},
+	}},
+	{"an answer forgotten when the group moves", model + "moved", []edit{
+		{"reader.go", "	e.answer = Answer{Number: e.number, Lease: e.lease, Tokens: r.upTo(bucket.MaxTokens),",
+			"	r.upTo(bucket.MaxTokens)\n	e.answer = Answer{Number: e.number, Lease: e.lease,"},
+	}},
+	{"what was not spent of a state forgotten when the group moves", model + "moved-group", []edit{
+		{"reader.go", "			e.under[j] = r.upTo(math.MaxInt64)\n", "			e.under[j] = 0 * r.upTo(math.MaxInt64)\n"},
+	}},
+	{"a reserve that can be named", "TestReserve", []edit{
+		{"reader.go", "		return unclaimed(e.left, e.burns)\n", "		return e\n"},
+	}},
+
 	// Who gets how much.
 	{"deny when lending is exhausted", "TestDeny", []edit{
 		{"lender.go", "States, now, 1); !d.Allowed {", "States, now, 1); true {"},

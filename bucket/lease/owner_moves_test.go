@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -61,6 +62,45 @@ func (w *world) settle() bool {
 	w.settled[1] = true
 	w.ledger.Settle(w.group(), w.now, settlement1, 1, forGood)
 	return true
+}
+
+// moveGroup writes the ledger down at its owner and reads it at another: nothing that matters is different there. Ids go
+// on where they are, as if all owners had one epoch.
+func (w *world) moveGroup() bool {
+	w.ledger.Refill(w.group(), w.now)
+	b := w.ledger.AppendLedger(nil, w.now)
+	l, rest, err := LenderFrom(w.limits, b, w.ledger.Last, w.now)
+	switch {
+	case err != nil || len(rest) > 0:
+		w.wrong = fmt.Sprintf("the ledger can't be read, or %d bytes are left: %v", len(rest), err)
+	case !sameLedger(&w.ledger, &l.Ledger):
+		w.wrong = fmt.Sprintf("the ledger was %+v and is %+v", w.ledger, l.Ledger)
+	default:
+		w.ledger = l.Ledger
+	}
+	return true
+}
+
+// sameLedger says whether two ledgers will do the same whatever comes.
+func sameLedger(a, b *Ledger) bool {
+	x, y := *a, *b
+	x.burned, y.burned = 0, 0
+	x.soonest, y.soonest = x.nextBurn(), y.nextBurn()
+	return reflect.DeepEqual(bare(x), bare(y))
+}
+
+// bare makes what is empty nil.
+func bare(l Ledger) Ledger {
+	if len(l.entries) == 0 {
+		l.entries = nil
+	}
+	if len(l.holds) == 0 {
+		l.holds = nil
+	}
+	if len(l.settled) == 0 {
+		l.settled = nil
+	}
+	return l
 }
 
 func checkID(i int) HoldID { return HoldID{Node: 2, Number: uint64(i)} }

@@ -65,12 +65,7 @@ func (l *Lender) share(now bucket.Instant, of *requester, rate, demand float64) 
 }
 
 // Lendable returns how many tokens may be lent at a time: none of a small bucket.
-func (l *Lender) Lendable() int64 {
-	if !l.terms.lends(Demand{}) {
-		return 0
-	}
-	return l.terms.Capacity / lendPart
-}
+func (l *Lender) Lendable() int64 { return l.terms.Lendable() }
 
 // Renewals returns how many requests of other nodes and its own it has answered.
 func (l *Lender) Renewals() int64 { return l.renewals }

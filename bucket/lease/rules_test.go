@@ -25,6 +25,7 @@ type rules struct {
 	late      int  // ticks in which the owner need not look at its bucket
 	resends   bool // of requests, with what is true then
 	remembers bool // answers to requests of before may still arrive
+	moved     bool // to another owner, at any time
 	deep      bool
 
 	post *post
@@ -42,13 +43,14 @@ var (
 
 	single  = [][]int64{{1}}
 	vectors = [][]int64{{1, 1}, {1, 0}, {0, 1}}
+	uneven  = [][]int64{{1, 0}}
 )
 
 func (r *rules) String() string {
 	return fmt.Sprintf("%d holders, %d requests each, %d leases of up to %d for %d ticks, limits %v, window %d, "+
 		"late %d, %d crashes, costs %v, %d held in a purse, %d checks over several keys held for %d ticks, settles %v, "+
-		"resends %v, remembers %v", r.holders, r.requests, r.leases, r.grant, r.ttl, r.limits, r.window, r.late,
-		r.crashes, r.costs, r.holds, r.checks, r.life, r.settles, r.resends, r.remembers)
+		"resends %v, remembers %v, moved %v", r.holders, r.requests, r.leases, r.grant, r.ttl, r.limits, r.window, r.late,
+		r.crashes, r.costs, r.holds, r.checks, r.life, r.settles, r.resends, r.remembers, r.moved)
 }
 
 // sets are the explorations: each is small enough to be complete in seconds, and together they have every kind of
@@ -77,6 +79,12 @@ var sets = []rules{
 	{name: "window", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, window: 3},
 	{name: "edge", limits: quota, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1, costs: single, holds: 1,
 		checks: 1, life: 2, window: 3},
+	{name: "moved", limits: small, ttl: 3, holders: 1, requests: 2, leases: 2, grant: 1, resends: true, crashes: 1,
+		moved: true},
+	{name: "moved-group", limits: pair, ttl: 3, holders: 1, requests: 2, leases: 1, grant: 1, costs: vectors, holds: 1,
+		late: 5, moved: true},
+	{name: "moved-checks", limits: pair, ttl: 3, holders: 1, requests: 1, leases: 1, grant: 1, costs: uneven, checks: 1,
+		life: 2, settles: true, moved: true},
 
 	{name: "deep-renewals", limits: small, ttl: 3, holders: 1, requests: 3, leases: 2, grant: 2, deep: true},
 	{name: "deep-two", limits: small, ttl: 3, holders: 2, requests: 2, leases: 2, grant: 1, deep: true},

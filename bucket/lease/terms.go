@@ -11,6 +11,8 @@ const (
 	// TTL is how long a lease lives. It is in no bound but that of a paused holder, so it is long enough to ride through
 	// trouble; tokens come back by idle return, not by TTL.
 	TTL = 2 * time.Second
+	// Burn is how long after its last grant an owner gives a lease up.
+	Burn = TTL + TTL/burnSlack
 	// Target is for how long a lease should last (T_L).
 	Target = 200 * time.Millisecond
 	// Idle is after how long without use a lease is given back.
@@ -52,6 +54,14 @@ func TermsOf(limits []bucket.Limit) Terms {
 
 // lends says whether groups of these terms are lent from at all to somebody with such a demand: small buckets are not.
 func (t Terms) lends(d Demand) bool { return float64(t.Capacity) >= 4*MinChecks*d.cost() }
+
+// Lendable returns how many tokens may be lent at a time: none of a small bucket.
+func (t Terms) Lendable() int64 {
+	if !t.lends(Demand{}) {
+		return 0
+	}
+	return t.Capacity / lendPart
+}
 
 // worth says whether a requester with such a demand gets leases.
 func (t Terms) worth(d Demand) bool { return t.lends(d) && d.Checks*Target.Seconds() >= MinChecks }

@@ -1,17 +1,24 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/drossel-dev/drossel/bucket"
 )
 
 // behaviour is what was said of how checks are decided: for a limit by itself, or else by its policy.
 type behaviour struct {
-	consistency Consistency
-	sample      int        // one check in so many, 0 if nothing was said, or unread
-	sampleAt    *yaml.Node // where that was said, if anywhere
+	consistency   Consistency
+	onUnreachable Unreachable
+	onOwnerLoss   bucket.OwnerLoss
+	sample        int        // one check in so many, 0 if nothing was said, or unread
+	sampleAt      *yaml.Node // where that was said, if anywhere
 }
+
+var ownerLosses = []string{bucket.LossReplica.String(), bucket.LossEmpty.String(), bucket.LossFull.String()}
 
 // unread is the sample of which something was said that could not be read, and has been complained of.
 const unread = -1
@@ -20,7 +27,13 @@ const unread = -1
 func (r *reader) behaviour(m *mapping, where string, otherwise behaviour) behaviour {
 	b := otherwise
 	if v := m.values["consistency"]; v != nil {
-		b.consistency = r.consistency(v, where)
+		b.consistency = Consistency(r.word(v, where, "consistency", consistencies, "strict"))
+	}
+	if v := m.values["on_unreachable"]; v != nil {
+		b.onUnreachable = Unreachable(r.word(v, where, "on_unreachable", unreachables))
+	}
+	if v := m.values["on_owner_loss"]; v != nil {
+		b.onOwnerLoss = bucket.OwnerLoss(r.word(v, where, "on_owner_loss", ownerLosses))
 	}
 	if v := m.values["sample"]; v != nil {
 		b.sample, b.sampleAt = r.sample(v, where), v
@@ -28,26 +41,25 @@ func (r *reader) behaviour(m *mapping, where string, otherwise behaviour) behavi
 	return b
 }
 
-// consistency reads a consistency, and is Leased, which contradicts nothing, if it cannot.
-func (r *reader) consistency(n *yaml.Node, where string) Consistency {
-	if !r.is(n, yaml.ScalarNode, where+"consistency: ", listed(consistencies)) {
-		return Leased
+// word reads the value of a field that is one of these words, and returns its place, or 0, the default, which
+// contradicts nothing, if it cannot. later are words of a later version.
+func (r *reader) word(n *yaml.Node, where, field string, words []string, later ...string) int {
+	if !r.is(n, yaml.ScalarNode, where+field+": ", listed(words)) {
+		return 0
 	}
-	for i, word := range consistencies {
-		if n.Value == word {
-			return Consistency(i)
-		}
+	if i := slices.Index(words, n.Value); i >= 0 {
+		return i
 	}
-	near := nearest(n.Value, consistencies)
+	near := nearest(n.Value, words)
 	switch {
-	case n.Value == "strict":
-		r.wrong(n, "%sconsistency %q is not known to this version: want %s", where, n.Value, listed(consistencies))
+	case slices.Contains(later, n.Value):
+		r.wrong(n, "%s%s %q is not known to this version: want %s", where, field, n.Value, listed(words))
 	case len(near) > 0:
-		r.wrong(n, "%sunknown consistency %s: did you mean %s?", where, quoted(n.Value), strings.Join(near, " or "))
+		r.wrong(n, "%sunknown %s %s: did you mean %s?", where, field, quoted(n.Value), strings.Join(near, " or "))
 	default:
-		r.wrong(n, "%sunknown consistency %s: want %s", where, quoted(n.Value), listed(consistencies))
+		r.wrong(n, "%sunknown %s %s: want %s", where, field, quoted(n.Value), listed(words))
 	}
-	return Leased
+	return 0
 }
 
 // sample reads a share of the checks as one in so many, or returns unread.

@@ -69,6 +69,63 @@ func TestParseBehaviours(t *testing.T) {
 	}
 }
 
+const failureRules = `version: 1
+policies:
+  plain:
+    key: []
+    limits: [{rate: 5/min}, {rate: 6/min, on_unreachable: local, on_owner_loss: replica}]
+  policy:
+    key: []
+    on_unreachable: deny
+    on_owner_loss: empty
+    limits: [{rate: 5/min}, {rate: 6/min, burst: 2}]
+  limits:
+    key: []
+    limits: [{rate: 5/min, on_unreachable: allow}, {rate: 6/min, on_owner_loss: full}]
+  both:
+    key: []
+    on_unreachable: allow
+    on_owner_loss: full
+    limits: [{rate: 5/min, on_unreachable: local}, {rate: 6/min, on_unreachable: deny, on_owner_loss: replica}]
+`
+
+func TestParseFailureRules(t *testing.T) {
+	s, err := policy.Parse("f", []byte(failureRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type rules struct {
+		unreachable policy.Unreachable
+		loss        bucket.OwnerLoss
+	}
+	for name, want := range map[string][2]rules{
+		"plain":  {},
+		"policy": {{policy.UnreachableDeny, bucket.LossEmpty}, {policy.UnreachableDeny, bucket.LossEmpty}},
+		"limits": {{policy.UnreachableAllow, bucket.LossReplica}, {policy.UnreachableLocal, bucket.LossFull}},
+		"both":   {{policy.UnreachableLocal, bucket.LossFull}, {policy.UnreachableDeny, bucket.LossReplica}},
+	} {
+		p, err := s.Policy(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range p.Limits {
+			if got := (rules{l.OnUnreachable, l.OwnerLoss}); got != want[i] || l.Count != int64(5+i) {
+				t.Errorf("%s, limit %d: got %v of %+v, want %v", name, i+1, got, l, want[i])
+			}
+		}
+	}
+}
+
+func TestUnreachableString(t *testing.T) {
+	for u, want := range map[policy.Unreachable]string{
+		policy.UnreachableLocal: "local", policy.UnreachableDeny: "deny", policy.UnreachableAllow: "allow", 3: "unknown",
+	} {
+		if got := u.String(); got != want {
+			t.Errorf("%d: got %s, want %s", u, got, want)
+		}
+	}
+}
+
 func TestConsistencyString(t *testing.T) {
 	for c, want := range map[policy.Consistency]string{policy.Leased: "leased", policy.Direct: "direct", 2: "unknown"} {
 		if got := c.String(); got != want {
@@ -123,6 +180,25 @@ func TestParseRefusesBehaviours(t *testing.T) {
 			`3:18: policy "api": unknown field "samples": did you mean "sample"?`},
 		{"key: [], consistency: direct, consistency: direct, limits: [{rate: 1/s}]",
 			`3:39: policy "api": field "consistency" is there twice, first at line 3: leave one out`},
+
+		{"key: [], on_unreachable: closed, limits: [{rate: 1/s}]",
+			`3:34: policy "api": unknown on_unreachable "closed": want "local", "deny", "allow"`},
+		{"key: [], limits: [{rate: 1/s, on_unreachable: alow}]",
+			`3:55: policy "api": limit 1: unknown on_unreachable "alow": did you mean "allow"?`},
+		{"key: [], on_unreachable: {deny: 1s}, limits: [{rate: 1/s}]",
+			`3:34: policy "api": on_unreachable: a mapping here: want "local", "deny", "allow"`},
+		{"key: [], limits: [{rate: 1/s, on_unreachable: }]",
+			`3:55: policy "api": limit 1: on_unreachable: nothing here: want "local", "deny", "allow"`},
+		{"key: [], on_unreachble: deny, limits: [{rate: 1/s}]",
+			`3:18: policy "api": unknown field "on_unreachble": did you mean "on_unreachable"?`},
+		{"key: [], on_owner_loss: restore, limits: [{rate: 1/s}]",
+			`3:33: policy "api": unknown on_owner_loss "restore": want "replica", "empty", "full"`},
+		{"key: [], limits: [{rate: 1/s}, {rate: 2/s, on_owner_loss: ful}]",
+			`3:67: policy "api": limit 2: unknown on_owner_loss "ful": did you mean "full"?`},
+		{"key: [], on_owner_loss: [], limits: [{rate: 1/s}]",
+			`3:33: policy "api": on_owner_loss: a list here: want "replica", "empty", "full"`},
+		{"key: [], limits: [{rate: 60/min, on_owner_loss: full}, {rate: 1/s, burst: 60, on_unreachable: deny}]",
+			`3:64: policy "api": limit 2 is the same as limit 1 (60/min, burst 60): leave one out`},
 
 		{"key: [], sample: , limits: [{rate: 1/s}]", `3:26: policy "api": sample: nothing here: ` + wantPercentage},
 		{"key: [], sample: {}, limits: [{rate: 1/s}]", `3:26: policy "api": sample: a mapping here: ` + wantPercentage},
@@ -218,7 +294,8 @@ f:10:13: policy "b": sample: the one check in 10 that is decided takes up to 10 
 f:12:17: policy "b": limit 1: rate "x", byte 2: want COUNT/PERIOD, such as "10/min"
 f:13:34: policy "b": limit 2: unknown consistency "drect": did you mean "direct"?
 f:13:49: policy "b": limit 2: sample "0%": want at least 0.1%
-f:14:9: policy "b": limit 3: a single value here: want fields: name, rate, burst, consistency, sample`
+f:14:9: policy "b": limit 3: a single value here: ` +
+		`want fields: name, rate, burst, consistency, sample, on_unreachable, on_owner_loss`
 	_, err := policy.Parse("f", []byte(text))
 	if err == nil {
 		t.Fatal("want an error")
@@ -244,16 +321,19 @@ func TestBehavioursInGo(t *testing.T) {
 	few := perSecond("few", 5)
 	few.Sample = policy.MaxSample + 1
 	less := perSecond("less", 5)
-	less.Sample = -1
+	less.Sample, less.Limits[0].OwnerLoss = -1, 3
 	odd := perSecond("odd", 5)
-	odd.Sample, odd.Limits[0].Consistency = 6, 9
+	odd.Sample, odd.Limits[0].Consistency, odd.Limits[0].OnUnreachable = 6, 9, 3
 	both := perSecond("both", 1)
 	both.Sample, both.Limits[0].Consistency = 2, policy.Direct
 	_, err := policy.NewSet(few, less, odd, both)
 	want := strings.Join([]string{
 		`invalid policy: policy "few": sample: one check in 1001, want one in 1 to 1000`,
+		`invalid policy: policy "less": limit 1: invalid limit: rule 3 for the loss of an owner, want 0 to 2`,
 		`invalid policy: policy "less": sample: one check in -1, want one in 1 to 1000`,
 		`invalid policy: policy "odd": limit 1: consistency 9, want Leased or Direct`,
+		`invalid policy: policy "odd": limit 1: on_unreachable 3, ` +
+			`want UnreachableLocal, UnreachableDeny or UnreachableAllow`,
 		`invalid policy: policy "odd": sample: the one check in 6 that is decided takes up to 6 tokens, ` +
 			`more than the burst 5 of limit 1: lower it to one in 5 (20%), or raise the burst`,
 		`invalid policy: policy "both": sample: one check in 2, but limit 1 is direct, so that each is decided: ` +

@@ -17,7 +17,8 @@ type Decision struct {
 	// Limit is that limit's burst, in tokens.
 	Limit int64
 	// Remaining is what is left of it, in whole tokens. If DecidedBy is Lease or DenyLease the numbers are an estimate:
-	// the owner's last word, what has arrived since, and what is left at this node; if Sample, those of a moment ago.
+	// the owner's last word, what has arrived since, and what is left at this node; if Sample, those of a moment ago; if
+	// Timeout, 0 if denied, else the whole burst, for nobody took anything.
 	Remaining int64
 	// Window is the time in which an empty bucket of it becomes full, rounded up; 0 if it does not refill.
 	Window time.Duration

@@ -9,15 +9,19 @@
 //	  payments:
 //	    key: [user]
 //	    consistency: direct # every check is decided by the owner of its key
+//	    on_unreachable: deny # and none if that can't be asked
+//	    on_owner_loss: empty # nor twice because it was lost
 //	    limits: [{rate: 5/min}]
 //	  events:
 //	    key: [sensor]
 //	    sample: 10% # one check in ten is decided and charged for all ten
+//	    on_unreachable: allow # never in the way of an event because a node is down
 //	    limits: [{rate: 1k/s}]
 //
 // Everything here is pure: no file is opened, no clock read, nothing logged. A Set never changes, so it may be swapped
 // for another while requests are running.
 //
 // What it does not do: the arithmetic of a limit (bucket), hashing a key or finding its bucket (bucket/table, node),
-// leasing or sampling, of which it only says whether (node), or watching where policies come from.
+// leasing, sampling or acting on failures, of which it only says whether and how (node), or watching where policies
+// come from.
 package policy

@@ -20,17 +20,15 @@ var (
 		later: []string{"attributes", "units", "exempt"},
 	}
 	policyGrammar = grammar{
-		known: []string{"key", "limits", "consistency", "sample"},
+		known: []string{"key", "limits", "consistency", "sample", "on_unreachable", "on_owner_loss"},
 		later: []string{
-			"algorithm", "cost", "durable", "on_missing", "on_owner_loss", "on_unreachable", "overrides", "shadow",
-			"tiers", "unlimited", "when", "with",
+			"algorithm", "cost", "durable", "on_missing", "overrides", "shadow", "tiers", "unlimited", "when", "with",
 		},
 	}
 	limitGrammar = grammar{
-		known: []string{"name", "rate", "burst", "consistency", "sample"},
+		known: []string{"name", "rate", "burst", "consistency", "sample", "on_unreachable", "on_owner_loss"},
 		later: []string{
-			"algorithm", "durable", "max_queue", "max_wait", "on_owner_loss", "on_unreachable", "overage", "quota",
-			"shadow", "unit", "when", "zone",
+			"algorithm", "durable", "max_queue", "max_wait", "overage", "quota", "shadow", "unit", "when", "zone",
 		},
 	}
 )

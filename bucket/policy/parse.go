@@ -28,6 +28,10 @@ const MaxTextBytes = 1 << 20
 // 0.1%, of which a whole number make 100% within one in a hundred. It must be the same for all limits of a policy. See
 // Consistency and Policy.Sample.
 //
+// Both may have rules for failures as well: "on_unreachable", local (the default), deny or allow, for when the owner of
+// a key cannot be asked, and "on_owner_loss", replica (the default), empty or full, for when it was lost and another
+// takes over. See Unreachable and bucket.OwnerLoss.
+//
 // Reading is strict: an unknown or repeated field, an anchor, alias, tag or merge key is an error, as is a field of a
 // later version.
 //

@@ -52,6 +52,8 @@ type Limit struct {
 	// Consistency says who may decide the checks of this limit. The zero value is Leased. One that is Direct makes the
 	// whole policy so, for the limits of a policy are decided together.
 	Consistency Consistency
+	// OnUnreachable says what becomes of a check that nobody can decide in time. The zero value is UnreachableLocal.
+	OnUnreachable Unreachable
 }
 
 // Validate returns nil if the policy can be used, else an error that says all that is wrong with it at once and wraps
@@ -126,6 +128,10 @@ func (p *Policy) defects() []defect {
 		if l.Consistency > Direct {
 			add("limits", i, "limit %d: consistency %d, want Leased or Direct", i+1, l.Consistency)
 		}
+		if l.OnUnreachable > UnreachableAllow {
+			add("limits", i, "limit %d: on_unreachable %d, want UnreachableLocal, UnreachableDeny or UnreachableAllow",
+				i+1, l.OnUnreachable)
+		}
 	}
 	named := p.named()
 	for i := range named.Limits {
@@ -142,7 +148,9 @@ func (p *Policy) defects() []defect {
 // repeats says what limit i has in common with one before it that it must not, or "". The limits have names.
 func (p *Policy) repeats(i int) string {
 	l := p.Limits[i]
+	l.OwnerLoss = 0
 	for j, before := range p.Limits[:i] {
+		before.OwnerLoss = 0 // two that differ in a rule for failures are the same limit twice
 		switch {
 		case before.Name == l.Name:
 			return fmt.Sprintf("limit %d has the name %s of limit %d: give each its own", i+1, quoted(l.Name), j+1)

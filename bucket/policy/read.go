@@ -137,7 +137,7 @@ func (r *reader) limit(n *yaml.Node, where string, said behaviour) (l Limit, b b
 		}
 	}
 	b = r.behaviour(m, where, said)
-	l.Consistency = b.consistency
+	l.Consistency, l.OnUnreachable, l.OwnerLoss = b.consistency, b.onUnreachable, b.onOwnerLoss
 	return l, b, len(r.err.Problems) == before
 }
 

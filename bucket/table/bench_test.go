@@ -130,3 +130,41 @@ func BenchmarkGrow(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCopy writes a partition of ten thousand groups down and reads it elsewhere; printed for each group.
+func BenchmarkCopy(b *testing.B) {
+	const n = 10_000
+	tb, ls := newTable(b, 1, 1<<30)
+	g := intern(b, ls, bucket.Limit{Count: 1000, Per: time.Hour, Burst: 1000})
+	for k := range uint64(n) {
+		_, id := scatter(k)
+		if _, _, err := tb.Take(0, id, g, 0, 1+int64(k%1000)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ids := tb.IDs(0, nil)
+	blob, _ := tb.Export(0, ids, 1e9, nil, 1<<30)
+	b.Run("export", func(b *testing.B) {
+		for b.Loop() {
+			blob, _ = tb.Export(0, ids, 1e9, blob[:0], 1<<30)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/group")
+		b.ReportMetric(float64(len(blob))/n, "B/group")
+	})
+	b.Run("import", func(b *testing.B) {
+		to, _ := newTable(b, 1, 1<<30)
+		for b.Loop() {
+			if err := to.Import(0, blob, 1e9); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/group")
+	})
+	b.Run("track", func(b *testing.B) {
+		for b.Loop() {
+			tb.Track(0, false)
+			tb.Track(0, true)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/group")
+	})
+}

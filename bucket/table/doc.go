@@ -10,5 +10,10 @@
 //
 // A group that other nodes ask for often is hot: it has a lender (bucket/lease), and all takes go through that.
 //
-// What it does not do: hash keys, know who owns a partition, or read a clock (instants are arguments).
+// A partition can be closed, and is then only kept: to be handed over, or as a copy of one that another node decides.
+// Export writes groups down and Import reads them, leases and all; Track and Changed say which have changed since;
+// TakenOver goes on from a copy when the owner was lost; Move gives a partition to another table of this node.
+//
+// What it does not do: hash keys, know who owns a partition or how it gets from node to node, or read a clock (instants
+// are arguments).
 package table

@@ -2,13 +2,6 @@ package table
 
 import "github.com/drossel-dev/drossel/bucket"
 
-// fill makes every state of a slot full, as a new key's are.
-func (g *Group) fill(w []uint64, now bucket.Instant) {
-	for i, l := range g.limits {
-		store(w, i, bucket.Full(l, now))
-	}
-}
-
 // take asks all states of a slot and takes from all, or from none.
 func (g *Group) take(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	if len(g.limits) == 1 {
@@ -60,14 +53,4 @@ func lower(w []uint64, g *Group, out int64) {
 		s.Tokens = min(s.Tokens, l.Burst-out)
 		store(w, i, s)
 	}
-}
-
-// full says whether every state of a slot is full at now: such a group is as good as none.
-func (g *Group) full(w []uint64, now bucket.Instant) bool {
-	for i, l := range g.limits {
-		if !load(w, i).IsFull(l, now) {
-			return false
-		}
-	}
-	return true
 }

@@ -11,15 +11,18 @@ import (
 // and the window of time it is of; from lease.HotChecks a second on the group is hot, and it is the place of its
 // lender:
 //
-//	63  62 ... 48  47 ... 32        63  62 ... 32
-//	 0   window     count            1   index of the lender
+//	63  62  61 ... 48  47 ... 32        63  62  61 ... 32
+//	 0   c   window     count            1   c   index of the lender
+//
+// c is the changed bit, of track.go.
 const (
 	hotFlag     = 1 << 63
+	changedFlag = 1 << 62
 	windowShift = 48
-	windowMask  = 1<<15 - 1
+	windowMask  = 1<<14 - 1
 	countShift  = 32
 	countMask   = 1<<16 - 1
-	placeMask   = 1<<31 - 1
+	placeMask   = 1<<30 - 1
 	// windowBits of an instant are within one window, of 0.54 s.
 	windowBits   = 29
 	hotPerWindow = lease.HotChecks * (1 << windowBits) / int64(time.Second)
@@ -37,13 +40,13 @@ func counted(meta uint64, now bucket.Instant) (uint64, bool) {
 		count = 0
 	}
 	count = min(count+1, countMask)
-	return meta&limitsMask | window<<windowShift | count<<countShift, int64(count) >= hotPerWindow
+	return meta&(changedFlag|limitsMask) | window<<windowShift | count<<countShift, int64(count) >= hotPerWindow
 }
 
 // Lending says how a table lends.
 type Lending struct {
-	// Epoch goes into the ids of leases: higher than that of any earlier table of the same owner, or holders that know
-	// that one ignore what this one lends.
+	// Epoch goes into the ids of leases, until Open says another: higher than that of any earlier table of the same owner,
+	// or holders that know that one ignore what this one lends.
 	Epoch uint64
 	// Recall is called when the holders of a group have to be asked to give everything back. It must not block, nor call
 	// the table: a partition is locked.
@@ -59,11 +62,14 @@ type Asker struct {
 	Demand lease.Demand
 }
 
-// TakeFor is Take for another node.
+// TakeFor is Take for another node. The error is ErrClosed, ErrFull or nil.
 func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, who Asker) (a lease.Answered, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := t.enter(p, now); err != nil {
+		return a, err
+	}
 	w := t.find(p, id, g, now)
 	if w == nil {
 		a.Decision, a.Which, err = t.first(p, id, g, now, cost)
@@ -73,11 +79,13 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, co
 	if isHot(w[2]) {
 		h := p.open(w, g)
 		a = h.lender.Check(h.group(), now, who.Name, who.Demand, cost)
-		h.close(w)
+		h.used = true
+		p.close(w, &h)
 		t.tellHolders(id, h.lender, a)
 		return a, nil
 	}
 	a.Decision, a.Which = g.take(w, now, cost)
+	p.took(w, a.Decision, cost)
 	a.Deny = denyFor(a.Decision, cost)
 	if who.Leases {
 		var hot bool
@@ -109,25 +117,30 @@ func denyFor(d bucket.Decision, cost int64) (deny lease.Deny) {
 // minDeny is the shortest time for which a denial is worth remembering.
 const minDeny = 2 * time.Millisecond
 
-// Lend takes what a holder says about its lease of a group, and answers it; false means that there is no answer.
-func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who string, r lease.Request) (a lease.Answer, ok bool) {
+// Lend takes what a holder says about its lease of a group, and answers it; false means that there is no answer. The
+// error is ErrClosed or nil.
+func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who string, r lease.Request) (a lease.Answer, ok bool, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := t.enter(p, now); err != nil {
+		return a, false, err
+	}
 	w := t.find(p, id, g, now)
 	switch {
 	case r.Close && (w == nil || !isHot(w[2])):
-		return a, false
+		return a, false, nil
 	case w == nil:
-		if w = t.fullSlot(p, id, g, now); w == nil {
-			return lease.Answer{Number: r.Number}, true
+		if w = t.freshSlot(p, id, g, now); w == nil {
+			return lease.Answer{Number: r.Number}, true, nil
 		}
 	}
 	if !isHot(w[2]) && !t.heat(p, w, g, now) {
-		return lease.Answer{Number: r.Number}, true
+		return lease.Answer{Number: r.Number}, true, nil
 	}
 	h := p.open(w, g)
 	a, ok = h.lender.Renew(h.group(), now, who, r)
-	h.close(w)
-	return a, ok
+	h.used = true
+	p.close(w, &h)
+	return a, ok, nil
 }

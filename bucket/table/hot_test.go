@@ -58,7 +58,7 @@ func (l *lending) heat(name string) bucket.Instant {
 // borrow asks for a lease, as a node with much to do.
 func (l *lending) borrow(name string, seq uint64, now bucket.Instant) lease.Answer {
 	l.t.Helper()
-	a, ok := l.tb.Lend(1, l.id, l.g, now, name, lease.Request{
+	a, ok, _ := l.tb.Lend(1, l.id, l.g, now, name, lease.Request{
 		Number: lease.Number{Incarnation: 1, Seq: seq}, Demand: lease.Demand{Tokens: 500, Checks: 500},
 	})
 	if !ok {
@@ -117,7 +117,7 @@ func TestLentIsOutOfTheBucket(t *testing.T) {
 		t.Errorf("%+v after %+v", s, a)
 	}
 	now += second // nearly the end of its life
-	if d, _ := l.tb.Look(1, l.id, l.g, now, 0); d.Remaining != 1000-a.Tokens {
+	if d, _, _ := l.tb.Look(1, l.id, l.g, now, 0); d.Remaining != 1000-a.Tokens {
 		t.Errorf("a look sees %d, want %d less than the burst", d.Remaining, a.Tokens)
 	}
 	if removed := l.tb.Sweep(1, now); removed != 0 || l.tb.Stats().Leases.Hot != 1 {
@@ -159,13 +159,13 @@ func TestColdAgain(t *testing.T) {
 func TestLateReturnIsIgnored(t *testing.T) {
 	l := newLending(t, perSecond(1000, 1000))
 	r := lease.Request{Lease: lease.ID{Epoch: 1, Number: 1}, Left: 500, Close: true}
-	if _, ok := l.tb.Lend(1, l.id, l.g, second, "b", r); ok || l.tb.Stats().Groups != 0 {
+	if _, ok, _ := l.tb.Lend(1, l.id, l.g, second, "b", r); ok || l.tb.Stats().Groups != 0 {
 		t.Error("a return of an unknown lease was answered, or made a group")
 	}
 	now := l.heat("b")
-	before, _ := l.tb.Look(1, l.id, l.g, now, 0)
+	before, _, _ := l.tb.Look(1, l.id, l.g, now, 0)
 	l.tb.Lend(1, l.id, l.g, now, "b", r)
-	if after, _ := l.tb.Look(1, l.id, l.g, now, 0); after != before {
+	if after, _, _ := l.tb.Look(1, l.id, l.g, now, 0); after != before {
 		t.Errorf("%+v after a return of an unknown lease, %+v before", after, before)
 	}
 }
@@ -184,7 +184,7 @@ func TestLimitsChangeWhileLent(t *testing.T) {
 		t.Errorf("%+v: admitted, though %d of a burst of 50 are out", d, a.Tokens)
 	}
 	l.tb.Lend(1, l.id, l.g, now, "b", lease.Request{Lease: a.Lease, Left: a.Tokens, Close: true})
-	if d, _ := l.tb.Look(1, l.id, l.g, now, 0); d.Remaining != 50 {
+	if d, _, _ := l.tb.Look(1, l.id, l.g, now, 0); d.Remaining != 50 {
 		t.Errorf("%+v, want the whole small burst when all is back", d)
 	}
 }
@@ -197,7 +197,7 @@ func TestGroupIsLentWhole(t *testing.T) {
 	if a.Tokens == 0 {
 		t.Fatalf("%+v", a)
 	}
-	if d, which := l.tb.Look(1, l.id, l.g, now, 2000-a.Tokens); d.Allowed || which > 1 {
+	if d, which, _ := l.tb.Look(1, l.id, l.g, now, 2000-a.Tokens); d.Allowed || which > 1 {
 		t.Errorf("%+v by limit %d: more than any of them holds", d, which)
 	}
 	if s := l.tb.Stats().Leases; s.Out != a.Tokens {

@@ -26,34 +26,50 @@ func (t *Table) heat(p *partition, w []uint64, g *Group, now bucket.Instant) boo
 		t.hot.Add(-1)
 		return false
 	}
+	l := lease.NewLender(g.limits, t.leaseIDs(p), now)
+	if p.loss.reserved {
+		l.Reserve(g.reserve, p.loss.ends())
+	}
+	p.seat(w, g, l)
+	return true
+}
+
+// leaseIDs returns where ids of a lender's leases begin: each has 2^32 of its own, so that none is used twice though a
+// group is hot again and again.
+func (t *Table) leaseIDs(p *partition) lease.ID {
+	return lease.ID{Epoch: p.epoch, Number: t.heated.Add(1) << 32}
+}
+
+// seat makes a group hot that was not.
+func (p *partition) seat(w []uint64, g *Group, l *lease.Lender) {
 	if p.hot == nil {
 		p.hot = new(lenders)
 	}
-	// Every lender has 2^32 ids of its own, so that none is used twice though a group is hot again and again.
-	l := lease.NewLender(g.limits, lease.ID{Epoch: t.lending.Epoch, Number: t.heated.Add(1) << 32}, now)
 	at := slices.IndexFunc(p.hot.at, func(s hotSlot) bool { return s.Lender == nil })
 	if at < 0 {
 		at = len(p.hot.at)
 		p.hot.at = append(p.hot.at, hotSlot{})
 	}
 	p.hot.at[at] = hotSlot{l, bucket.ID{Hi: w[0], Lo: w[1]}, len(g.limits)}
-	w[2] = w[2]&limitsMask | hotFlag | uint64(at)<<countShift
-	return true
+	w[2] = w[2]&(changedFlag|limitsMask) | hotFlag | uint64(at)<<countShift
+}
+
+// unseat takes the lender of a group away.
+func (t *Table) unseat(p *partition, w []uint64) {
+	s := &p.hot.at[place(w[2])]
+	p.hot.burned += s.Burned()
+	p.hot.recalls += s.Recalls()
+	*s = hotSlot{}
+	w[2] &= changedFlag | limitsMask
+	t.hot.Add(-1)
 }
 
 // cool takes the lender of a group away again, if it has nothing out and is not worth having.
 func (t *Table) cool(p *partition, w []uint64, g *Group, now bucket.Instant) {
-	h := p.open(w, g)
-	h.lender.Refill(h.group(), now)
-	h.close(w)
-	if !h.lender.Cold(now) {
-		return
+	p.refill(w, g, now)
+	if p.hot.at[place(w[2])].Cold(now) {
+		t.unseat(p, w)
 	}
-	p.hot.burned += h.lender.Burned()
-	p.hot.recalls += h.lender.Recalls()
-	p.hot.at[place(w[2])] = hotSlot{}
-	w[2] &= limitsMask
-	t.hot.Add(-1)
 }
 
 // eachHot calls for every hot group of a partition with its slot and limits.
@@ -79,28 +95,3 @@ func (t *Table) Cool(part int, now bucket.Instant) {
 }
 
 func place(meta uint64) int { return int(meta >> countShift & placeMask) }
-
-// hotGroup is a hot group taken out of its slot.
-type hotGroup struct {
-	lender *lease.Lender
-	limits []bucket.Limit
-	states [MaxStates]bucket.State
-}
-
-func (p *partition) open(w []uint64, g *Group) (h hotGroup) {
-	h.lender, h.limits = p.hot.at[place(w[2])].Lender, g.limits
-	for i := range g.limits {
-		h.states[i] = load(w, i)
-	}
-	return h
-}
-
-func (h *hotGroup) group() lease.Group {
-	return lease.Group{Limits: h.limits, States: h.states[:len(h.limits)]}
-}
-
-func (h *hotGroup) close(w []uint64) {
-	for i := range h.limits {
-		store(w, i, h.states[i])
-	}
-}

@@ -22,8 +22,8 @@ func (t *Table) Lent(now bucket.Instant) (all []Lent) {
 		p.mu.Lock()
 		t.eachHot(p, func(w []uint64, g *Group) {
 			h := p.open(w, g)
-			h.lender.Refill(h.group(), now)
-			h.close(w)
+			h.refill(now)
+			p.close(w, &h)
 			all = append(all, Lent{
 				ID: bucket.ID{Hi: w[0], Lo: w[1]}, Limits: h.limits, Out: h.lender.Out(),
 				Lendable: h.lender.Lendable(), Renewals: h.lender.Renewals(), Holdings: h.lender.Holdings(now),

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // MaxStates is the largest number of limits in one group.
@@ -35,6 +37,9 @@ type Group struct {
 	text   string
 	index  uint32
 	refs   atomic.Int64 // pins and slots
+	// reserve is what an owner may have lent of the group at the most, if that matters when it is lost: if some limit then
+	// starts empty.
+	reserve int64
 }
 
 // NewLimits returns a table for at most max different groups.
@@ -48,7 +53,7 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 	if len(limits) == 0 || len(limits) > MaxStates {
 		return nil, fmt.Errorf("%w: a group of %d limits, want 1 to %d", bucket.ErrInvalidLimit, len(limits), MaxStates)
 	}
-	var room [MaxStates * 24]byte
+	var room [MaxStates * 25]byte
 	text := room[:0]
 	for _, l := range limits {
 		if err := l.Validate(); err != nil {
@@ -58,6 +63,7 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 		text = binary.LittleEndian.AppendUint64(text, uint64(l.Count))
 		text = binary.LittleEndian.AppendUint64(text, uint64(l.Per))
 		text = binary.LittleEndian.AppendUint64(text, uint64(l.Burst))
+		text = append(text, byte(l.OwnerLoss))
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -76,6 +82,9 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 	g := &Group{limits: make([]bucket.Limit, len(limits)), home: ls, text: string(text), index: index}
 	for i, l := range limits {
 		g.limits[i] = l.Reduced()
+	}
+	if slices.ContainsFunc(limits, startsEmpty) {
+		g.reserve = lease.TermsOf(limits).Lendable()
 	}
 	g.refs.Store(1)
 	ls.groups[index] = g

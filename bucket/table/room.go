@@ -55,7 +55,7 @@ func (t *Table) resize(s *slab, slots int) bool {
 	return true
 }
 
-// sweep removes every group that is full at now.
+// sweep removes every group that is as good as new at now.
 func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 	s.tries, s.swept = 0, now
 	for i := 0; i < s.slots; {
@@ -65,7 +65,7 @@ func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 			if isHot(w[2]) {
 				t.cool(p, w, g, now)
 			}
-			if !isHot(w[2]) && g.full(w, now) {
+			if !isHot(w[2]) && !p.listed(w) && p.asNew(w, g, now) {
 				s.remove(i) // another slot may have moved here: look again
 				g.Release()
 				removed++
@@ -77,7 +77,7 @@ func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 	return removed
 }
 
-// Sweep removes from one partition every group that is full at now, gives memory back where little is used, and
+// Sweep removes from one partition, open or closed, every group that is full at now, gives memory back where little is used, and
 // returns how many groups it removed. It holds the partition's lock for some 10 ns a slot.
 func (t *Table) Sweep(part int, now bucket.Instant) (removed int) {
 	p := &t.parts[part]

@@ -36,6 +36,9 @@ func pack(limits uint32) uint64   { return uint64(limits) + 1 }
 func unpack(meta uint64) uint32   { return uint32(meta - 1) }
 func (s *slab) at(i int) []uint64 { return s.words[i*s.stride : (i+1)*s.stride : (i+1)*s.stride] }
 
+// states is how many limits its groups have.
+func (s *slab) states() int { return (s.stride - headWords) / stateWords }
+
 func (s *slab) home(lo uint64) int {
 	h, _ := bits.Mul64(lo, uint64(s.slots))
 	return int(h)

@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,7 @@ func slotBytes(states int) int { return (headWords + states*stateWords) * wordBy
 
 var tenPerHour = bucket.Limit{Count: 10, Per: time.Hour, Burst: 10}
 
-// TestAgainstModel plays random takes, looks, sweeps and changes of limits over few keys, and compares every answer
+// TestAgainstModel plays random takes, looks, debits, sweeps and changes of limits over few keys, and compares every answer
 // with one bucket.State per key and limit in a map.
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -94,6 +95,17 @@ func TestAgainstModel(t *testing.T) {
 				which int
 			}
 			want := answer{which: -1}
+			if cost > 0 && rapid.IntRange(0, 9).Draw(rt, "debit") == 0 {
+				for i, l := range g.limits {
+					states[i].Refill(l, now)
+					states[i].Tokens = min(states[i].Tokens, max(states[i].Tokens-cost, -l.Burst))
+				}
+				if err := tb.Debit(part, id, g, now, cost); err != nil {
+					rt.Fatal(err)
+				}
+				m = &seen{slices.Clone(states), g}
+				model[id][k] = m
+			}
 			all, take := true, rapid.Bool().Draw(rt, "take")
 			for i, l := range g.limits {
 				if take {
@@ -122,7 +134,10 @@ func TestAgainstModel(t *testing.T) {
 					model[id][k] = &seen{states, g}
 				}
 			} else {
-				got.Decision, got.which = tb.Look(part, id, g, now, cost)
+				var err error
+				if got.Decision, got.which, err = tb.Look(part, id, g, now, cost); err != nil {
+					rt.Fatal(err)
+				}
 			}
 			if got != want {
 				rt.Fatalf("take %v key %d cost %d at %d: got %+v, want %+v", take, key, cost, now, got, want)
@@ -269,7 +284,7 @@ func TestAdoptKeepsLevel(t *testing.T) {
 		return d
 	}
 	take(ten, 2)
-	if a, _ := tb.Look(0, idOf(1), five, 0, 1); a.Remaining != 5 {
+	if a, _, _ := tb.Look(0, idOf(1), five, 0, 1); a.Remaining != 5 {
 		t.Fatalf("a look under burst 5 sees %d of 8 tokens, want 5", a.Remaining)
 	}
 	if a := take(five, 0); a.Remaining != 5 {

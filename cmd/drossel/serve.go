@@ -31,6 +31,8 @@ type serveFlags struct {
 	grpc, http string
 	logLevel   string
 	logJSON    bool
+
+	drainTimeout time.Duration
 }
 
 func serveCommand() *cobra.Command {
@@ -51,8 +53,8 @@ Between machines all nodes need one secret: head -c 32 /dev/urandom > secret, an
 --secret-file secret on each. Every node must be given the same policies.
 
 When it is ready it prints its addresses, a line each. SIGTERM makes it leave: it
-gives back what it was lent, the others take its keys, and what came for it is
-answered until they have.`,
+gives back what it was lent, hands its keys over to the others, and answers what
+comes until they have them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -71,6 +73,10 @@ answered until they have.`,
 	flags.BoolVar(&f.node.Insecure, "insecure", false, "listen off loopback without a secret")
 	flags.IntVar(&f.node.Ring.Partitions, "partitions", 1021, "`NUMBER` of partitions, the same on all nodes for the cluster's whole life")
 	flags.Int64Var(&f.node.TableBytes, "table-bytes", 1<<30, "memory bound for buckets, in `BYTES`")
+	flags.IntVar(&f.node.Expect, "expect", 0, "`NUMBER` of new nodes that found a cluster as soon as they have met; without it they do after --join-timeout, and a node whose seeds are only itself at once")
+	flags.DurationVar(&f.node.JoinTimeout, "join-timeout", 10*time.Second, "how long a node looks for its cluster before it serves as a guest, by failure rules, and goes on looking")
+	flags.DurationVar(&f.node.Forget, "forget", time.Minute, "how long a member may be silent before the others drop it from their list")
+	flags.DurationVar(&f.drainTimeout, "drain-timeout", 10*time.Second, "how long handing over and finishing what is under way may take after SIGTERM")
 	flags.DurationVar(&f.node.Deadline, "deadline", 12*time.Millisecond, "how long a check waits for another node")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&f.logJSON, "log-json", false, "log as JSON")
@@ -139,17 +145,18 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer n.Close()
-	// Doors are opened before the node, so that a port in use is found before anybody counts on this node. They serve
-	// when it has started; who comes earlier waits.
+	// Doors are opened before the node, so that a port in use is found before anybody counts on this node, and health can
+	// be asked for. Checks are refused until it has started.
 	d, err := f.open(n)
 	if err != nil {
 		return unknown(err)
 	}
 	defer d.close()
+	d.serve()
 	if err := n.Start(cmd.Context()); err != nil {
 		return unknown(err)
 	}
-	d.serve()
+	d.ready()
 	out := cmd.OutOrStdout()
 	for _, a := range [][2]string{{"gossip", n.GossipAddr()}, {"peer", n.PeerAddr()}, {"grpc", d.grpcAddr}, {"http", d.httpAddr}, {"ready", n.Name()}} {
 		if a[1] != "" {
@@ -163,17 +170,14 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	}
 	f.node.Logger.Info("leaving")
 	d.unready()
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), f.drainTimeout)
 	defer cancel()
 	if err := n.Leave(ctx); err != nil {
-		f.node.Logger.Warn("the others were not told, and will find out", "error", err)
+		f.node.Logger.Warn("left without having handed over everything", "error", err)
 	}
 	d.drain(ctx)
 	return nil
 }
-
-// leaveTimeout bounds how long a node that was told to end takes over it.
-const leaveTimeout = 10 * time.Second
 
 // doors are the servers of one node.
 type doors struct {
@@ -232,11 +236,14 @@ func listen(flag, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve lets callers in.
+// serve lets callers in, to be told that the node is not ready.
 func (d *doors) serve() {
 	for _, serve := range d.serving {
 		go func() { d.failed <- serve() }() // ends when drain or close stops the server
 	}
+}
+
+func (d *doors) ready() {
 	if d.health != nil {
 		d.health.Resume()
 	}

@@ -30,9 +30,11 @@ var mayImport = map[string][]string{
 	"transport/web":           {"bucket", "bucket/policy"},
 	"transport/middleware":    {"bucket", "bucket/policy"},
 	"node": {
-		"bucket", "bucket/lease", "bucket/policy", "bucket/table", "ring", "ring/gossip", "transport", "transport/peer",
+		"bucket", "bucket/lease", "bucket/policy", "bucket/table", "node/ownership", "ring", "ring/gossip", "transport",
+		"transport/peer",
 	},
-	"node/metrics": {"node"},
+	"node/ownership": {"bucket"},
+	"node/metrics":   {"node"},
 }
 
 // pkg is a package as go list has it.

@@ -47,13 +47,10 @@ type Node struct {
 	serving sync.WaitGroup
 }
 
-// Node returns the place at addr, from which nodes that say hello with own can be dialed. If own names no frame versions
-// they are those of this build.
+// Node returns the place at addr, from which nodes that say hello with own can be dialed. Frame versions that own
+// leaves at zero are those of this build.
 func (n *Network) Node(addr string, own transport.Hello, secret []byte) *Node {
-	if own.MaxVersion == 0 {
-		own.MinVersion, own.MaxVersion = transport.MinVersion, transport.MaxVersion
-	}
-	return &Node{net: n, addr: addr, own: own, secret: secret, peers: make(map[*peer]struct{})}
+	return &Node{net: n, addr: addr, own: own.WithVersions(), secret: secret, peers: make(map[*peer]struct{})}
 }
 
 // Listen opens the place to those who dial it, and returns its address.

@@ -207,6 +207,7 @@ func (d *Node) adopt(p *peer, serves int) bool {
 }
 
 func (p *peer) Hello() transport.Hello   { return p.hello }
+func (p *peer) Version() uint8           { return transport.Version(p.from.own, p.hello) }
 func (p *peer) Checks() transport.Stream { return p.checks }
 func (p *peer) Bulk() transport.Stream   { return p.bulk }
 

@@ -18,6 +18,7 @@ type conn struct {
 }
 
 func (c *conn) Hello() transport.Hello   { return c.hello }
+func (c *conn) Version() uint8           { return transport.Version(c.net.cfg.Own, c.hello) }
 func (c *conn) Checks() transport.Stream { return c.checks }
 func (c *conn) Bulk() transport.Stream   { return c.bulk }
 

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	// Bind is the "host:port" to listen on; port 0 picks a free one.
 	Bind string
-	// Own is what the node says when a stream opens. Versions and Kind are filled in.
+	// Own is what the node says when a stream opens. Kind is filled in, and frame versions that are zero.
 	Own transport.Hello
 	// Secret is what both sides prove to know.
 	Secret []byte
@@ -44,7 +44,7 @@ type Network struct {
 
 // New returns a network that neither listens nor dials yet.
 func New(cfg Config) *Network {
-	cfg.Own.MinVersion, cfg.Own.MaxVersion = transport.MinVersion, transport.MaxVersion
+	cfg.Own = cfg.Own.WithVersions()
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

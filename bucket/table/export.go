@@ -1,0 +1,121 @@
+package table
+
+import (
+	"encoding/binary"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// A blob is some groups of a partition as bytes, as of one instant and without a word about the instant itself:
+//
+//	version, 1
+//	0, or 1 and how long ago the partition's owner was lost, in ns
+//	and for each group
+//		its limits: 2n, or 2n + 1 if the group is hot; n counts the different ones of the blob, as they first come
+//		the first time: how many, and count, period in ns, burst and rule for the loss of an owner of each
+//		id, 16 bytes
+//		tokens, signed, and part of the next one of each limit
+//		of a hot group its ledger, as lease.AppendLedger writes it
+//
+// Numbers are varints but for version, flag and counts below 256, which are bytes.
+const blobVersion = 1
+
+// exportAtOnce is how many groups are written under one lock: takes wait for some 10 µs at most.
+const exportAtOnce = 64
+
+// Export appends a blob of some groups of a partition as of now, for Import, and says how many of the ids are done;
+// unknown ones are passed over. The blob ends before a group with which it would exceed maxBytes, but has one at least:
+// a group of one limit takes 20 to 40 bytes, its limits about 10 once, and a hot one about 40 for each lease. Ids that
+// are not done have to be exported again. Without ids the blob just says if the partition's owner was lost, which an
+// importer has to know of an empty partition too.
+//
+// Groups that are full are written like others: Sweep first if they are many. The partition is locked for a moment at a
+// time; to have all groups as of one instant, Close it first.
+func (t *Table) Export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
+	p := &t.parts[part]
+	x := exporter{table: t, now: now, blob: b, refs: make(map[*Group]uint64)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.begin(p)
+	for _, id := range ids {
+		end := len(x.blob)
+		x.add(p, id)
+		if taken > 0 && len(x.blob)-len(b) > maxBytes {
+			return x.blob[:end], taken
+		}
+		if taken++; taken%exportAtOnce == 0 {
+			p.mu.Unlock()
+			p.mu.Lock()
+		}
+	}
+	return x.blob, taken
+}
+
+// exporter writes one blob.
+type exporter struct {
+	table *Table
+	now   bucket.Instant
+	blob  []byte
+	refs  map[*Group]uint64
+}
+
+func (x *exporter) begin(p *partition) {
+	x.blob = append(x.blob, blobVersion)
+	if !p.loss.known {
+		x.blob = append(x.blob, 0)
+		return
+	}
+	x.blob = append(x.blob, 1)
+	x.blob = binary.AppendUvarint(x.blob, uint64(max(0, x.now-p.loss.at)))
+}
+
+// add writes the group of an id, if there is one: more than one if its policy had another number of limits before.
+func (x *exporter) add(p *partition, id bucket.ID) {
+	p.each(func(s *slab) {
+		if w := s.find(id); w != nil {
+			x.slot(p, w)
+		}
+	})
+}
+
+func (x *exporter) slot(p *partition, w []uint64) {
+	g := x.table.limits.at(unpack(w[2]))
+	p.refill(w, g, x.now)
+	x.limits(g, isHot(w[2]))
+	id := bucket.ID{Hi: w[0], Lo: w[1]}.Bytes()
+	x.blob = append(x.blob, id[:]...)
+	for i, l := range g.limits {
+		s := load(w, i)
+		if !isHot(w[2]) {
+			s.Refill(l, x.now)
+		}
+		x.blob = binary.AppendVarint(x.blob, s.Tokens)
+		x.blob = binary.AppendUvarint(x.blob, s.Frac)
+	}
+	if isHot(w[2]) {
+		x.blob = p.hot.at[place(w[2])].AppendLedger(x.blob, x.now)
+	}
+}
+
+func (x *exporter) limits(g *Group, hot bool) {
+	n, known := x.refs[g]
+	if !known {
+		n = uint64(len(x.refs))
+		x.refs[g] = n
+	}
+	n *= 2
+	if hot {
+		n++
+	}
+	x.blob = binary.AppendUvarint(x.blob, n)
+	if known {
+		return
+	}
+	x.blob = append(x.blob, byte(len(g.limits)))
+	for _, l := range g.limits {
+		x.blob = binary.AppendUvarint(x.blob, uint64(l.Count))
+		x.blob = binary.AppendUvarint(x.blob, uint64(l.Per))
+		x.blob = binary.AppendUvarint(x.blob, uint64(l.Burst))
+		x.blob = append(x.blob, byte(l.OwnerLoss))
+	}
+}

@@ -1,0 +1,29 @@
+package table
+
+// Stats is what a table holds.
+type Stats struct {
+	Groups  int    // in all partitions
+	Bytes   int64  // of all arrays
+	Refused uint64 // takes that got ErrFull
+	Closed  int    // partitions that are
+	Changed int    // groups that wait for Changed
+
+	Leases LeaseStats
+}
+
+// Stats counts. It locks each partition in turn, for a moment.
+func (t *Table) Stats() Stats {
+	st := Stats{Bytes: t.bytes.Load(), Refused: t.refused.Load()}
+	for i := range t.parts {
+		p := &t.parts[i]
+		p.mu.Lock()
+		p.each(func(s *slab) { st.Groups += s.used })
+		if p.closed {
+			st.Closed++
+		}
+		st.Changed += len(p.changed)
+		st.Leases.add(p.hot)
+		p.mu.Unlock()
+	}
+	return st
+}

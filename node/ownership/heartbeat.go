@@ -1,0 +1,297 @@
+package ownership
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// beat is a heartbeat that was sent, and who has acknowledged it.
+type beat struct {
+	seq     uint64
+	sent    bucket.Instant
+	members []string
+	claims  []Named
+	acks    map[string][]Held // what each refused
+}
+
+// maxBeats bounds the heartbeats that are remembered: older ones give no authority any more.
+const maxBeats = 64
+
+// beat sends a heartbeat if one is due, in turn or out of it.
+func (m *Machine) beat(now bucket.Instant) {
+	if !m.joined || !m.memory || m.superseded {
+		m.soon = false
+		return
+	}
+	every := HeartbeatInterval(len(m.list.members))
+	if m.soon && now-m.sentAt >= bucket.Instant(soonInterval) {
+		m.next[timer{what: heartbeatTimer}] = now + bucket.Instant(every)
+	} else if !m.due(now, timer{what: heartbeatTimer}, every) {
+		return
+	}
+	m.soon, m.sentAt = false, now
+	m.seq++
+	b := beat{seq: m.seq, sent: now, members: m.list.members, claims: m.claims(), acks: make(map[string][]Held)}
+	if len(m.beats) == maxBeats {
+		m.beats = slices.Delete(m.beats, 0, 1)
+	}
+	m.beats = append(m.beats, b)
+	for _, id := range m.others() {
+		m.send(id, &Heartbeat{
+			Incarnation: m.self.Incarnation, Seq: b.seq, State: m.State(), Digest: m.list.digest,
+			Claims: m.claimsTo(id, b.claims),
+		})
+	}
+	if m.votes(now) {
+		b.acks[m.self.ID] = m.voter.vote(now, m.self, b.claims)
+		m.voter.acknowledged(now, m.self, m.fence())
+		m.count(now, &m.beats[len(m.beats)-1])
+	}
+}
+
+// claims names the partitions that this node holds, but for those on their way out.
+func (m *Machine) claims() (named []Named) {
+	for part := range m.parts {
+		if h := m.parts[part].held; h != nil && !h.frozen {
+			named = append(named, Named{Partition: part, Term: h.claim.Term})
+		}
+	}
+	return named
+}
+
+// claimsTo returns claims with what they say to one node about its copies.
+func (m *Machine) claimsTo(id string, claims []Named) []Named {
+	claims = slices.Clone(claims)
+	for i := range claims {
+		at := m.parts[claims[i].Partition].held.replica.at
+		claims[i].Elsewhere = at != "" && at != id
+	}
+	return claims
+}
+
+// heartbeat takes in that of another node.
+func (m *Machine) heartbeat(now bucket.Instant, from string, hb *Heartbeat) {
+	who := Member{from, hb.Incarnation}
+	if h := m.heard[from]; who.Incarnation >= h.incarnation {
+		if h.incarnation != who.Incarnation || h.state != hb.State {
+			m.output.Changed = true
+		}
+		m.heard[from] = heard{at: now, incarnation: who.Incarnation, state: hb.State, ever: true}
+	}
+	delete(m.via, from)
+	m.known = m.known || m.left && hb.Digest == m.list.digest
+	switch {
+	case m.list.Empty():
+		m.send(from, &Who{})
+	case hb.Digest != m.list.digest:
+		m.send(from, &ListIs{m.list})
+	}
+	for _, n := range hb.Claims {
+		c := Claim{Epoch{n.Term, who.Incarnation}, from}
+		m.learn(now, n.Partition, c)
+		if n.Elsewhere {
+			m.discard(n.Partition, c, hb.Seq)
+		}
+	}
+	if !m.votes(now) {
+		return
+	}
+	if m.voter.isLost(who) {
+		m.send(from, &LostYou{who.Incarnation})
+		return
+	}
+	if hb.Digest != m.list.digest {
+		m.early[from] = hb
+		return
+	}
+	m.acknowledges(now, who, hb)
+}
+
+// acknowledges answers a heartbeat by the list that this node has.
+func (m *Machine) acknowledges(now bucket.Instant, who Member, hb *Heartbeat) {
+	delete(m.early, who.ID)
+	if !m.list.Holds(who) {
+		return
+	}
+	refused := m.voter.vote(now, who, hb.Claims)
+	m.voter.acknowledged(now, who, m.fence())
+	m.send(who.ID, &Ack{Incarnation: who.Incarnation, Seq: hb.Seq, Refused: refused})
+}
+
+// acknowledgeEarly answers the heartbeats that came by a list which this node did not have yet.
+func (m *Machine) acknowledgeEarly(now bucket.Instant) {
+	for _, id := range slices.Sorted(maps.Keys(m.early)) {
+		hb := m.early[id]
+		who := Member{id, hb.Incarnation}
+		if hb.Digest == m.list.digest && m.votes(now) && !m.voter.isLost(who) {
+			m.acknowledges(now, who, hb)
+		}
+	}
+}
+
+// votes says whether this node may acknowledge and confirm: it is a member, and knows what it has said before, or nothing
+// that it has said can matter any more.
+func (m *Machine) votes(now bucket.Instant) bool { return m.joined && m.memory && !m.quiet(now) }
+
+// quiet is the time in which a member that has returned says nothing: what it acknowledged before may still count.
+func (m *Machine) quiet(now bucket.Instant) bool {
+	return m.returned && now-m.born <= drift(m.fence())
+}
+
+// ack takes in an acknowledgement.
+func (m *Machine) ack(now bucket.Instant, from string, a *Ack) {
+	if a.Incarnation != m.self.Incarnation {
+		return
+	}
+	i := slices.IndexFunc(m.beats, func(b beat) bool { return b.seq == a.Seq })
+	if i < 0 || !slices.Contains(m.beats[i].members, from) {
+		return
+	}
+	m.beats[i].acks[from] = a.Refused
+	m.count(now, &m.beats[i])
+	for _, h := range a.Refused {
+		m.learn(now, h.Partition, h.Claim)
+	}
+}
+
+// count sees what the acknowledgements of a heartbeat give.
+func (m *Machine) count(now bucket.Instant, b *beat) {
+	n := len(b.members)
+	majority := n/2 + 1
+	if len(b.acks) < majority {
+		return
+	}
+	var refused map[int]int // nearly always nil
+	for _, held := range b.acks {
+		for _, h := range held {
+			if refused == nil {
+				refused = make(map[int]int)
+			}
+			refused[h.Partition]++
+		}
+	}
+	until := b.sent + bucket.Instant(Fence(n))
+	for _, named := range b.claims {
+		h := m.parts[named.Partition].held
+		if h == nil || h.frozen || h.claim.Term != named.Term || h.claim.Incarnation != m.self.Incarnation {
+			continue
+		}
+		no := refused[named.Partition]
+		if no > n-majority {
+			m.counters.Refused++
+			m.renew(now, "a majority refuses a partition that it claims")
+			return
+		}
+		if len(b.acks)-no >= majority {
+			m.acknowledge(named.Partition, h, until)
+		}
+	}
+	if until > m.authority {
+		m.authority = until
+		m.pauseLate()
+	}
+}
+
+// acknowledge gives a holding authority, and opens it the first time.
+func (m *Machine) acknowledge(part int, h *holding, until bucket.Instant) {
+	h.authority = max(h.authority, until)
+	if !h.open {
+		h.open = true
+		m.act(&Open{part, h.claim})
+	}
+}
+
+// pauseLate pauses what has less authority than the node: it was refused by some. So a node has to compare the time with
+// one instant only.
+func (m *Machine) pauseLate() {
+	for part := range m.parts {
+		if h := m.parts[part].held; h != nil && h.open && !h.frozen && h.authority < m.authority {
+			h.open = false
+			m.act(&Pause{part})
+		}
+	}
+}
+
+// lostMe takes in that somebody has confirmed this node's loss. As long as it has authority others acknowledge it.
+func (m *Machine) lostMe(now bucket.Instant, from string, msg *LostYou) {
+	if msg.Incarnation == m.self.Incarnation && (now > m.authority || m.stuck(now)) {
+		m.renew(now, "its loss was confirmed by "+from)
+	}
+}
+
+// stuck says that something this node claims has not been acknowledged for long.
+func (m *Machine) stuck(now bucket.Instant) bool {
+	for part := range m.parts {
+		h := m.parts[part].held
+		if h != nil && !h.frozen && now-max(h.since, h.authority) > bucket.Instant(claimTime) {
+			return true
+		}
+	}
+	return false
+}
+
+// Authority returns until when the node may decide for what is open, as of what it knows now.
+func (m *Machine) Authority() bucket.Instant { return m.authority }
+
+// has says whether the node may decide now.
+func (m *Machine) hasAuthority(now bucket.Instant) bool { return now < m.authority }
+
+// voter is what a member has said to others, and must not contradict.
+type voter struct {
+	claimed []Claim                   // the highest acknowledged, by partition
+	heirs   []named                   // whom it has named, by partition
+	acked   map[Member]bucket.Instant // when authority ends that it may have given
+	lost    map[string]uint64         // up to which incarnation it has confirmed the loss
+}
+
+// named is the heir that a member has named for a partition.
+type named struct {
+	Heir
+	at   bucket.Instant
+	done bool // the heir has claimed it
+}
+
+func newVoter(partitions int) voter {
+	return voter{
+		claimed: make([]Claim, partitions), heirs: make([]named, partitions),
+		acked: make(map[Member]bucket.Instant), lost: make(map[string]uint64),
+	}
+}
+
+// vote returns which claims are refused: there is a higher one, or another heir has been named and has yet to claim.
+func (v *voter) vote(now bucket.Instant, who Member, claims []Named) (refused []Held) {
+	for _, n := range claims {
+		if n.Partition < 0 || n.Partition >= len(v.claimed) {
+			continue
+		}
+		c := Claim{Epoch{n.Term, who.Incarnation}, who.ID}
+		h := &v.heirs[n.Partition]
+		if c.Less(v.claimed[n.Partition]) || h.open(now) && h.Member != who && c.Term <= h.Term+2 {
+			refused = append(refused, Held{n.Partition, v.claimed[n.Partition]})
+			continue
+		}
+		v.claimed[n.Partition] = c
+		if c.Term >= h.Term+2 {
+			h.done = true
+		}
+	}
+	return refused
+}
+
+// open says that an heir still has time to claim.
+func (h *named) open(now bucket.Instant) bool {
+	return h.Member.ID != "" && !h.done && now-h.at <= bucket.Instant(claimTime)
+}
+
+// acknowledged notes how long authority may last that is given now.
+func (v *voter) acknowledged(now bucket.Instant, who Member, fence time.Duration) {
+	v.acked[who] = max(v.acked[who], now+drift(fence))
+}
+
+func (v *voter) isLost(who Member) bool {
+	up, ok := v.lost[who.ID]
+	return ok && who.Incarnation <= up
+}

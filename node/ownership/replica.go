@@ -1,0 +1,127 @@
+package ownership
+
+import (
+	"slices"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// replica is where the copy of a partition that this node holds is.
+type replica struct {
+	seq    uint64 // of the last snapshot
+	at     string // who has confirmed one; empty while nobody has
+	acked  uint64 // which
+	sentTo string
+	sent   bucket.Instant // the first one that is not confirmed; 0 if there is none
+}
+
+// Snapshot is what is sent to the node that would take a partition over. It has all groups if Base is 0, else those that
+// have changed since the snapshot of that number.
+type Snapshot struct {
+	To        string
+	Partition int
+	Claim     Claim
+	Seq, Base uint64
+	Beat      uint64 // the last heartbeat of the sender
+}
+
+// replicaPatience is how long a successor may be silent before the next one gets the copies, four intervals of a tenth
+// of a second.
+const replicaPatience = 400 * time.Millisecond
+
+// Snapshot returns the snapshot that is due for a partition, of which something has changed since the last confirmed one,
+// or not. It is false if there is nothing to send, or nobody to send it to: then To is empty.
+func (m *Machine) Snapshot(now bucket.Instant, part int, changed bool) (s Snapshot, ok bool) {
+	h := m.parts[part].held
+	if h == nil || h.frozen {
+		return s, false
+	}
+	r := &h.replica
+	if r.sent != 0 && now-r.sent > bucket.Instant(replicaPatience) {
+		m.deaf[r.sentTo] = now + 4*bucket.Instant(replicaPatience)
+		r.sent = 0
+	}
+	to := m.successor(now, part)
+	if to == "" || to == r.at && !changed {
+		return Snapshot{To: to}, false
+	}
+	if to != r.sentTo {
+		r.sentTo, r.sent = to, 0
+	}
+	if r.sent == 0 {
+		r.sent = now
+	}
+	r.seq++
+	s = Snapshot{To: to, Partition: part, Claim: h.claim, Seq: r.seq, Beat: m.seq}
+	if to == r.at {
+		s.Base = r.acked
+	}
+	return s, true
+}
+
+// successor is who should hold a partition if this node were lost, of those that confirm snapshots.
+func (m *Machine) successor(now bucket.Instant, part int) string {
+	ids := slices.DeleteFunc(m.live(now), func(id string) bool { return id == m.self.ID })
+	hearing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return now < m.deaf[id] })
+	if len(hearing) > 0 {
+		ids = hearing
+	}
+	owners := m.place(ids)
+	if owners == nil {
+		return ""
+	}
+	return ids[owners[part]]
+}
+
+// Snapshotted says that a snapshot has arrived.
+func (m *Machine) Snapshotted(now bucket.Instant, s Snapshot) {
+	h := m.parts[s.Partition].held
+	if h == nil || h.claim != s.Claim || h.replica.acked >= s.Seq {
+		return
+	}
+	r := &h.replica
+	r.at, r.acked = s.To, s.Seq
+	if s.To == r.sentTo {
+		r.sent = 0
+	}
+	delete(m.deaf, s.To)
+}
+
+// Missed says that the receiver of a snapshot has nothing to build it on: the next one has all groups.
+func (m *Machine) Missed(s Snapshot) {
+	if h := m.parts[s.Partition].held; h != nil && h.replica.at == s.To {
+		h.replica.at = ""
+	}
+}
+
+// Accepts says whether a snapshot is fresher than the copy that this node has, and builds on it.
+func (m *Machine) Accepts(s Snapshot) bool {
+	if !m.inRange(s.Partition) || m.parts[s.Partition].held != nil {
+		return false
+	}
+	c := m.parts[s.Partition].copy
+	return c.Less(Copy{s.Partition, s.Claim, s.Seq}) && (s.Base == 0 || c.Claim == s.Claim && c.Seq >= s.Base)
+}
+
+// Keeps says that this node keeps a copy as of a snapshot that it has accepted.
+func (m *Machine) Keeps(s Snapshot) {
+	if m.Accepts(s) {
+		m.parts[s.Partition].copy = Copy{s.Partition, s.Claim, s.Seq}
+		m.parts[s.Partition].beat, m.parts[s.Partition].sole = s.Beat, false
+	}
+}
+
+// discard forgets the copy of a partition, because its owner has said in a heartbeat that there is a newer one elsewhere.
+// Word from before the copy was sent says nothing.
+func (m *Machine) discard(part int, c Claim, beat uint64) {
+	if !m.inRange(part) {
+		return
+	}
+	p := &m.parts[part]
+	if p.held != nil || p.copy.Claim.Owner == "" || c.Less(p.copy.Claim) || p.copy.Claim == c && beat <= p.beat {
+		return
+	}
+	p.copy, p.sole = Copy{}, false
+	m.act(&Discard{part})
+}

@@ -1,0 +1,329 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/node"
+	"github.com/drossel-dev/drossel/ring"
+	"github.com/drossel-dev/drossel/transport"
+	"github.com/drossel-dev/drossel/transport/mem"
+)
+
+// fleet is whole nodes whose members come and go, in one bubble of virtual time.
+type fleet struct {
+	t        testing.TB
+	random   *rand.Rand
+	began    time.Time
+	network  *mem.Network
+	roster   roster
+	policies *policy.Set
+	groups   []*fleetGroup
+	change   func(c *node.Config)
+
+	mu    sync.Mutex
+	nodes map[string]*member
+	slow  bool // messages take time
+
+	loading                             sync.WaitGroup
+	stop                                atomic.Bool
+	checks, degraded, failed, elsewhere atomic.Int64
+}
+
+// member is a node of a fleet, alive or not.
+type member struct {
+	*node.Node
+	name  string
+	ready bool // it is given load
+	ended bool
+}
+
+// fleetGroup is a key under load, and what one bucket would have admitted of it.
+type fleetGroup struct {
+	policy, key string
+	limits      []bucket.Limit
+	perSec      float64
+	mu          sync.Mutex
+	refs        []*reference
+	admitted    int64
+}
+
+const fleetLatest = 2 * time.Millisecond
+
+// newFleet makes an empty one. Its nodes end with the test.
+func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *node.Config)) *fleet {
+	f := &fleet{
+		t: t, random: rand.New(rand.NewPCG(seed, 7)), began: time.Now(), groups: groups, change: change,
+		nodes: make(map[string]*member),
+	}
+	var all []policy.Policy
+	for _, g := range groups {
+		p := policy.Policy{Name: g.policy, Key: []string{"k"}}
+		for i, l := range g.limits {
+			p.Limits = append(p.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: l})
+			g.refs = append(g.refs, newReference(l, 0))
+		}
+		if !slices.ContainsFunc(all, func(q policy.Policy) bool { return q.Name == p.Name }) {
+			all = append(all, p)
+		}
+	}
+	var err error
+	if f.policies, err = policy.NewSet(all...); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(seed, 8))
+	var delays sync.Mutex
+	f.network = &mem.Network{
+		After: func(d time.Duration, do func()) { time.AfterFunc(d, do) },
+		Delay: func(string, string) time.Duration {
+			delays.Lock()
+			defer delays.Unlock()
+			return 200*time.Microsecond + time.Duration(random.Int64N(int64(fleetLatest-200*time.Microsecond)))
+		},
+	}
+	t.Cleanup(func() {
+		f.stop.Store(true)
+		f.loading.Wait()
+		for _, m := range f.living() {
+			f.crash(m.name)
+		}
+	})
+	return f
+}
+
+// start starts a node and returns when it takes checks.
+func (f *fleet) start(name string) *member {
+	f.t.Helper()
+	cfg := node.Config{
+		Name: name, Policies: f.policies, Deadline: time.Second, Ring: ring.Params{Partitions: 61},
+		JoinTimeout: 5 * time.Second, Forget: 10 * time.Second,
+		Connect: func(own transport.Hello, secret []byte) (node.Network, node.Membership) {
+			return f.network.Node(own.ID, own, secret), f.roster.join(ring.Member{ID: own.ID, Boot: own.Boot, Peer: own.ID, State: ring.Joining})
+		},
+	}
+	f.mu.Lock()
+	if len(f.nodes) == 0 {
+		cfg.Expect = 1
+	}
+	f.mu.Unlock()
+	if f.change != nil {
+		f.change(&cfg)
+	}
+	n, err := node.New(cfg)
+	if err == nil {
+		err = n.Start(context.Background())
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m := &member{Node: n, name: name, ready: true}
+	f.mu.Lock()
+	f.nodes[name] = m
+	f.mu.Unlock()
+	return m
+}
+
+func (f *fleet) living() (all []*member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.nodes {
+		if !m.ended {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *member) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func (f *fleet) get(name string) *member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes[name]
+}
+
+// unload gives a node no more checks.
+func (f *fleet) unload(m *member) {
+	f.mu.Lock()
+	m.ready = false
+	f.mu.Unlock()
+}
+
+// crash ends a node without a word.
+func (f *fleet) crash(name string) {
+	m := f.get(name)
+	f.mu.Lock()
+	m.ready, m.ended = false, true
+	f.mu.Unlock()
+	if err := m.Close(); err != nil {
+		f.t.Errorf("close %s: %v", name, err)
+	}
+}
+
+// leave ends a node politely.
+func (f *fleet) leave(name string) {
+	m := f.get(name)
+	f.unload(m)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := m.Leave(ctx); err != nil {
+		f.t.Errorf("leave %s: %v", name, err)
+	}
+	f.crash(name)
+}
+
+// cut separates one side from the rest, until heal.
+func (f *fleet) cut(side ...string) (heal func()) {
+	var pairs [][2]string
+	for _, m := range f.living() {
+		for _, s := range side {
+			if !slices.Contains(side, m.name) {
+				pairs = append(pairs, [2]string{s, m.name})
+			}
+		}
+	}
+	each := func(do func(from, to string)) {
+		for _, p := range pairs {
+			do(p[0], p[1])
+			do(p[1], p[0])
+		}
+	}
+	each(f.network.Cut)
+	noticed := time.AfterFunc(deadAfter, func() { each(func(a, b string) { f.roster.see(a, b, true) }) })
+	return func() {
+		noticed.Stop()
+		each(f.network.Heal)
+		time.AfterFunc(time.Second, func() { each(func(a, b string) { f.roster.see(a, b, false) }) })
+	}
+}
+
+// load sends checks of all groups to nodes that are ready, each group at its rate, until the fleet ends.
+func (f *fleet) load() {
+	for i, g := range f.groups {
+		r := rand.New(rand.NewPCG(f.random.Uint64(), uint64(i)))
+		f.loading.Go(func() {
+			for !f.stop.Load() {
+				time.Sleep(time.Duration(r.ExpFloat64() / g.perSec * float64(time.Second)))
+				var ready []*member
+				f.mu.Lock()
+				for _, m := range f.nodes {
+					if m.ready {
+						ready = append(ready, m)
+					}
+				}
+				f.mu.Unlock()
+				if len(ready) == 0 {
+					continue
+				}
+				slices.SortFunc(ready, func(a, b *member) int { return strings.Compare(a.name, b.name) })
+				m := ready[r.IntN(len(ready))]
+				f.loading.Go(func() { f.check(m, g) })
+			}
+		})
+	}
+}
+
+func (f *fleet) check(m *member, g *fleetGroup) {
+	begun := time.Now()
+	d, err := m.Check(context.Background(), policy.Request{Policy: g.policy, Key: g.key})
+	f.checks.Add(1)
+	if err != nil {
+		f.failed.Add(1)
+		return
+	}
+	if took := time.Since(begun); took > time.Second+10*time.Millisecond {
+		f.t.Errorf("a check of %s/%s at %s took %v", g.policy, g.key, m.name, took)
+	}
+	if d.Degraded {
+		f.degraded.Add(1)
+	}
+	if d.Allowed {
+		g.admit(bucket.Instant(time.Since(f.began)))
+	}
+}
+
+func (g *fleetGroup) admit(now bucket.Instant) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.admitted++
+	for _, r := range g.refs {
+		r.admit(now, 1, 0)
+	}
+}
+
+// over is what was admitted too much, as the worst of the limits has it, in tokens rounded up. An admission is seen when
+// its answer has come, and meanwhile a full bucket of the reference gains nothing: what flows in then is allowed.
+func (g *fleetGroup) over() (over int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.refs {
+		late := new(big.Int).Mul(big.NewInt(r.limit.Count), big.NewInt(int64(2*fleetLatest)))
+		least := new(big.Int).Add(r.low, late)
+		if least.Sign() >= 0 {
+			continue
+		}
+		up := new(big.Int).Add(least.Neg(least), new(big.Int).Sub(r.per, big.NewInt(1)))
+		over = max(over, up.Quo(up, r.per).Int64())
+	}
+	return over
+}
+
+// settle waits until all living nodes agree on the list, and every partition is held once; it returns how long it took.
+func (f *fleet) settle() time.Duration {
+	f.t.Helper()
+	begun := time.Now()
+	for {
+		living := f.living()
+		owned, agree := 0, true
+		first := living[0].Stats()
+		for _, m := range living {
+			s := m.Stats()
+			agree = agree && s.Epoch == first.Epoch && s.Members == len(living) && s.LinksUp == len(living)-1
+			owned += s.OwnedPartitions
+		}
+		if agree && owned == first.Partitions {
+			return time.Since(begun)
+		}
+		if time.Since(begun) > time.Minute {
+			for _, m := range living {
+				s := m.Stats()
+				f.t.Errorf("%s: epoch %x, %d members, %d links, owns %d", m.name, s.Epoch, s.Members, s.LinksUp, s.OwnedPartitions)
+			}
+			f.t.Fatal("a minute after the last fault the members do not agree")
+		}
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+	}
+}
+
+// groupsOf makes the load of most runs: keys that are exhausted for good, keys that refill, and one that is hot.
+func fleetGroups() (groups []*fleetGroup) {
+	for i := range 20 {
+		groups = append(groups, &fleetGroup{policy: "hourly", key: fmt.Sprint(i), perSec: 5,
+			limits: []bucket.Limit{{Count: 1, Per: time.Hour, Burst: 10}}})
+	}
+	for i := range 10 {
+		groups = append(groups, &fleetGroup{policy: "both", key: fmt.Sprint(i), perSec: 20,
+			limits: []bucket.Limit{{Count: 10, Per: time.Second, Burst: 20}, {Count: 1, Per: time.Minute, Burst: 100}}})
+	}
+	return append(groups, &fleetGroup{policy: "hot", key: "one", perSec: 1500,
+		limits: []bucket.Limit{{Count: 1000, Per: time.Second, Burst: 1000}}})
+}
+
+func (f *fleet) report(what string) {
+	over := make(map[string]int64)
+	for _, g := range f.groups {
+		over[g.policy] = max(over[g.policy], g.over())
+	}
+	f.t.Logf("%s: %d checks, %d degraded, %d failed; too much at most %v", what, f.checks.Load(), f.degraded.Load(), f.failed.Load(), over)
+}

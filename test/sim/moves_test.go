@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// planned has nodes come and go as they do in good order: nothing may be admitted too much, and every check is decided by
+// an owner or by what it has lent.
+func planned(t *testing.T, seed uint64, nodes int, plan func(f *fleet)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, seed, fleetGroups(), nil)
+		for i := range nodes {
+			f.start(name(i))
+		}
+		f.settle()
+		f.load()
+		time.Sleep(2 * time.Second)
+		plan(f)
+		took := f.settle()
+		time.Sleep(time.Second)
+		f.stop.Store(true)
+		f.loading.Wait()
+		f.report(fmt.Sprintf("settled after %v", took))
+		for _, g := range f.groups {
+			if over := g.over(); over > 0 {
+				t.Errorf("%s/%s: %d admitted too much", g.policy, g.key, over)
+			}
+		}
+		if d, e := f.degraded.Load(), f.failed.Load(); d > 0 || e > 0 {
+			t.Errorf("of %d checks %d were decided by a failure rule and %d failed", f.checks.Load(), d, e)
+		}
+	})
+}
+
+func TestJoins(t *testing.T) {
+	planned(t, 1, 3, func(f *fleet) {
+		for i := range 2 {
+			f.start(name(10 + i))
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+func TestLeaves(t *testing.T) {
+	planned(t, 2, 5, func(f *fleet) {
+		for i := range 2 {
+			f.leave(name(i))
+		}
+	})
+}
+
+// TestRollSameIDs restarts every node under its own id, one after the other, as a StatefulSet does.
+func TestRollSameIDs(t *testing.T) {
+	planned(t, 3, 3, func(f *fleet) {
+		for i := range 3 {
+			f.leave(name(i))
+			f.start(name(i))
+			f.settle()
+		}
+	})
+}
+
+// TestRollNewIDs replaces every node by one of another id, as a Deployment does.
+func TestRollNewIDs(t *testing.T) {
+	planned(t, 4, 3, func(f *fleet) {
+		for i := range 3 {
+			f.start(name(10 + i))
+			f.leave(name(i))
+		}
+	})
+}
+
+// TestOneToFiveToOne needs nobody to do anything but start and stop nodes.
+func TestOneToFiveToOne(t *testing.T) {
+	planned(t, 5, 1, func(f *fleet) {
+		for i := range 4 {
+			f.start(name(10 + i))
+		}
+		f.settle()
+		for _, i := range []int{0, 10, 11, 12} {
+			f.leave(name(i))
+		}
+	})
+}

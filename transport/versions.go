@@ -1,0 +1,25 @@
+package transport
+
+// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 and 2 knew nothing of
+// who owns a partition, and their nodes are refused.
+const (
+	MinVersion = 3
+	MaxVersion = 4
+)
+
+// LossVersion is the first version in which limits cross with their OwnerLoss.
+const LossVersion = 4
+
+// Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.
+func Version(own, other Hello) uint8 { return min(own.MaxVersion, other.MaxVersion) }
+
+// WithVersions returns the same hello with the frame versions of this build in place of those that are zero.
+func (h Hello) WithVersions() Hello {
+	if h.MinVersion == 0 {
+		h.MinVersion = MinVersion
+	}
+	if h.MaxVersion == 0 {
+		h.MaxVersion = MaxVersion
+	}
+	return h
+}
