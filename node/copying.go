@@ -90,8 +90,12 @@ func (g *governor) snapshots() map[string][]*snapshot {
 		s, ok := g.machine.Snapshot(now, part, len(e.changed.copy) > 0)
 		switch {
 		case ok:
+			if e.unsent == 0 {
+				e.unsent = now
+			}
 			due[s.To] = append(due[s.To], g.snapshot(s))
 		case s.To == "":
+			e.unsent = 0
 			g.untrack(part)
 		}
 	}
@@ -162,6 +166,7 @@ func (s *snapshot) landed(g *governor, now bucket.Instant, result ownership.PutR
 	e.flying = false
 	switch result {
 	case ownership.PutTaken:
+		e.unsent = 0
 		g.machine.Snapshotted(now, s.Snapshot)
 		return
 	case ownership.PutRefused:

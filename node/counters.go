@@ -1,12 +1,14 @@
 package node
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
 )
@@ -68,8 +70,8 @@ func (c *counters) fault(s transport.Status) {
 
 // histogram counts durations by powers of two, from 16 µs up.
 type histogram struct {
-	buckets [histogramBuckets + 1]atomic.Uint64
-	sum     atomic.Int64 // ns
+	buckets  [histogramBuckets + 1]atomic.Uint64
+	sum, max atomic.Int64 // ns
 }
 
 const (
@@ -79,20 +81,26 @@ const (
 
 func (h *histogram) observe(d time.Duration) {
 	h.sum.Add(int64(d))
+	for most := h.max.Load(); int64(d) > most && !h.max.CompareAndSwap(most, int64(d)); {
+		most = h.max.Load()
+	}
 	h.buckets[min(bits.Len64(uint64(max(d-1, 0))>>histogramShift), histogramBuckets)].Add(1)
 }
 
 // Histogram is a distribution of durations.
 type Histogram struct {
-	// Count is the number of durations, Sum their total.
-	Count uint64
-	Sum   time.Duration
+	// Count is the number of durations, Sum their total, and Max the longest.
+	Count    uint64
+	Sum, Max time.Duration
 	// Buckets count durations up to and including each bound, cumulatively.
 	Buckets map[time.Duration]uint64
 }
 
 func (h *histogram) snapshot() Histogram {
-	out := Histogram{Sum: time.Duration(h.sum.Load()), Buckets: make(map[time.Duration]uint64, histogramBuckets)}
+	out := Histogram{
+		Sum: time.Duration(h.sum.Load()), Max: time.Duration(h.max.Load()),
+		Buckets: make(map[time.Duration]uint64, histogramBuckets),
+	}
 	for i := range h.buckets {
 		out.Count += h.buckets[i].Load()
 		if i < histogramBuckets {
@@ -100,6 +108,18 @@ func (h *histogram) snapshot() Histogram {
 		}
 	}
 	return out
+}
+
+// Quantile returns a duration that the part q of all were not longer than, q from 0 to 1: the upper bound of a bucket, so
+// it is at most twice as long as it need be. It is 0 if there are none.
+func (h Histogram) Quantile(q float64) time.Duration {
+	need := uint64(math.Ceil(q * float64(h.Count)))
+	for i := range histogramBuckets {
+		if bound := time.Duration(1) << (i + histogramShift); h.Buckets[bound] >= need {
+			return min(bound, h.Max)
+		}
+	}
+	return h.Max
 }
 
 // Stats is what a node has counted since it was made, and how it stands.
@@ -112,6 +132,15 @@ type Stats struct {
 	// Faults counts forwarded checks that a failure rule had to decide: the peer knew no owner it may ask, the owner's
 	// table was full, or there was no answer in time.
 	FaultNotOwner, FaultFull, FaultUnreachable uint64
+	// DebtsOpen is the number of buckets that are owed what a failure rule has admitted here.
+	DebtsOpen int
+	// Ownership is about who decides for what, and how that changes.
+	Ownership OwnershipStats
+	// ByRule counts the checks that failure rules decided, by the rule of the limit that spoke.
+	ByRule RuleStats
+	// DebtsSettled buckets were charged by their owners for what failure rules had admitted here, DebtsDropped never will
+	// be: too many were open.
+	DebtsSettled, DebtsDropped uint64
 	// Purses is the number of groups of other owners that this node has a lease or a deny lease of.
 	Purses int
 	// LeaseRequestsSent are renewals, returns, first requests and repeated ones that it sent to owners,
@@ -129,6 +158,9 @@ type Stats struct {
 	// LinksUp is how many of the other members are connected.
 	LinksUp int
 }
+
+// RuleStats are checks that failure rules decided: by shares of limits, by denying, and by allowing.
+type RuleStats struct{ Local, Deny, Allow uint64 }
 
 // PolicyStats are the checks made at this node by one policy.
 type PolicyStats struct {
@@ -168,10 +200,16 @@ func (n *Node) Stats() Stats {
 	s := Stats{
 		Served: c.served.Load(), OtherRing: c.otherRing.Load(), Passed: c.passed.Load(),
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
+		DebtsOpen: int(n.debts.count.Load()), DebtsSettled: c.debtsSettled.Load(), DebtsDropped: c.debtsDropped.Load(),
 		Purses: int(n.purses.count.Load()), LeaseRequestsSent: c.leasesSent.Load(), LeaseRequestsReceived: c.leasesReceived.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),
 		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),
 		Epoch: v.epoch, Members: len(v.members), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),
+	}
+	s.Ownership = n.ownershipStats()
+	s.ByRule = RuleStats{
+		Local: n.byRule[policy.UnreachableLocal].Load(), Deny: n.byRule[policy.UnreachableDeny].Load(),
+		Allow: n.byRule[policy.UnreachableAllow].Load(),
 	}
 	for _, l := range v.links {
 		if l != nil && l.isUp() {

@@ -27,6 +27,7 @@ type governor struct {
 	copying map[int]*gathering
 	fenced  bool // there was no authority at the last tick
 	fences  uint64
+	alarm   alarm
 	took    histogram // of transfers
 	parking parking
 }
@@ -37,7 +38,8 @@ type estate struct {
 	open    bool               // the table's partition is
 	tracked bool
 	changed changes
-	flying  bool // a snapshot is under way
+	flying  bool           // a snapshot is under way
+	unsent  bucket.Instant // when it was seen that something had changed which no copy has; 0 if there is nothing
 	begun   bucket.Instant
 }
 
@@ -94,6 +96,7 @@ func (g *governor) run(ctx context.Context) {
 		g.step(func(now bucket.Instant) {
 			g.machine.Tick(now)
 			g.watchAuthority(now)
+			g.alarm.look(now, g.machine, g.node.log)
 		})
 		g.parking.expire(g.node.elapsed())
 	}
@@ -131,7 +134,11 @@ func (g *governor) step(do func(now bucket.Instant)) {
 		out.Send = append(out.Send, more.Send...)
 		out.Acts = more.Acts
 	}
-	g.authority.Store(int64(g.machine.Authority()))
+	until := g.machine.Authority()
+	if was := g.authority.Swap(int64(until)); now >= bucket.Instant(was) && now < until {
+		g.parking.freeAll() // what waits for this node's authority
+		g.node.turns.turn()
+	}
 	if changed {
 		g.node.superseded.Store(g.machine.Superseded())
 		g.node.lookAgain(now)

@@ -124,7 +124,7 @@ func (g *governor) giveGroups(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("no copy of partition %d as fresh as %d of %v", want.Partition, want.Seq, want.Claim)
 	}
 	from := kept
-	if g.machine.Frozen(want.Partition) {
+	if g.machine.Holds(want.Partition) || g.machine.Frozen(want.Partition) { // lost, as others have it, and yet to hear of that
 		from = held
 	}
 	ids := g.shelves[from].table.IDs(want.Partition, nil)

@@ -54,6 +54,16 @@ func (p *parking) free(part int) {
 	delete(p.byPart, part)
 }
 
+func (p *parking) freeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, list := range p.byPart {
+		p.freed = append(p.freed, list...)
+	}
+	p.count = 0
+	clear(p.byPart)
+}
+
 func (p *parking) take() []*parked {
 	p.mu.Lock()
 	defer p.mu.Unlock()

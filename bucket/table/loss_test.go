@@ -133,7 +133,9 @@ func TestReserveAfterLoss(t *testing.T) {
 			l := takenOver(t, 1000, ruled(perSecond(4000, 4000), bucket.LossEmpty))
 			id := begin(l)
 			if watched {
-				l.has(id, lost+1500*ms, 3000)
+				if d, _, err := l.tb.Take(1, id, l.g, lost+1500*ms, 3001); err != nil || d.Allowed || d.Remaining != 3000 {
+					t.Errorf("%s: %+v %v, want the three quarters of a burst", name, d, err)
+				}
 				if d, _, _ := l.tb.Look(1, id, l.g, ends-1, 3001); d.Allowed {
 					t.Errorf("%s: %+v while a quarter may be out", name, d)
 				}

@@ -41,6 +41,9 @@ func (c client) ask(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return fmt.Errorf("--addr is %q, want HOST:PORT of a node's --http: %w", c.addr, err)
 	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		var u *url.Error
@@ -72,7 +75,8 @@ func refusal(addr string, status int, text []byte) error {
 		return unknown(fmt.Errorf("%s answers %d and not like a node: is it the --http address?", addr, status))
 	}
 	err := errors.New(answer.Error.Message)
-	if status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusRequestEntityTooLarge {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge:
 		return err
 	}
 	return unknown(err)

@@ -66,7 +66,8 @@ func root() *cobra.Command {
 		Short: "A rate limiter that a fleet runs on itself",
 		Long: `Drossel limits rates for a fleet of services without a central store. Its nodes
 find each other by gossip, each owns a part of the keys, and a check is decided
-where it is asked for or one hop away.
+where it is asked for or one hop away. What a node owned that is lost is taken over
+from a copy.
 
   drossel demo                      see three nodes decide together
   drossel serve                     run a node, alone on loopback

@@ -3,9 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
+	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,11 +20,23 @@ func membersCommand() *cobra.Command {
 	var expect int
 	cmd := &cobra.Command{
 		Use:   "members",
-		Short: "Show who is alive, and whether all see the same ring",
-		Long: `Members asks a node whom it knows, and has it ask each of them. The exit code is 0
-if every member answered and all have the same ring, 1 if not, 2 if the node did
-not answer. With --expect N there must be that many members too, so that a script
-can wait for a cluster to be whole.`,
+		Short: "Show who counts, who is alive, and what they wait for",
+		Long: `Members asks a node for its list of members, those whose majority counts, and for
+guests, and has it ask each of them.
+
+  STATE       joining, active, leaving; guest if it is not on the list, silent if it
+              was not heard for as long as authority lasts, lost if it is given up
+  HEARD       how long ago the node that was asked heard it
+  ACKS        how long ago it has acknowledged that node
+  AUTHORITY   how long it may decide without hearing from anybody
+  PARTITIONS  how many it owns, COPIES of how many of others it keeps a copy
+
+Below, a line for each that waits for something says what for, and what to do.
+
+The exit code is 0 if every member answered, all have the same list and none waits
+for anything, 1 if not, 2 if the node did not answer. With --expect N there must be
+that many members too, each acknowledging the others, and every partition must have
+an owner, so that a script can wait for a cluster to be whole.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if expect < 0 {
@@ -35,82 +46,127 @@ can wait for a cluster to be whole.`,
 			if err := (client{addr}).ask(cmd.Context(), http.MethodGet, "/v1/members", nil, &members); err != nil {
 				return err
 			}
+			show := printMembers
 			if asJSON {
-				if err := json.NewEncoder(cmd.OutOrStdout()).Encode(members); err != nil {
-					return err
-				}
-			} else if err := printMembers(cmd, members); err != nil {
+				show = func(out io.Writer, members []node.MemberStatus) error { return json.NewEncoder(out).Encode(members) }
+			}
+			if err := show(cmd.OutOrStdout(), members); err != nil {
 				return err
 			}
-			for _, m := range members {
-				if m.Status == nil || m.Status.Epoch != members[0].Status.Epoch {
-					return &exit{exitNo, fmt.Errorf("not all members answer and have the same ring (yet)")}
-				}
-			}
-			if expect > 0 && len(members) != expect {
-				return &exit{exitNo, fmt.Errorf("%d members, want %d", len(members), expect)}
+			if wrong := unwell(members, expect); wrong != "" {
+				return &exit{exitNo, fmt.Errorf("%s", wrong)}
 			}
 			return nil
 		},
 	}
 	addFlags(cmd, &addr, &asJSON)
 	cmd.Flags().IntVar(&expect, "expect", 0, "the `NUMBER` of members there must be; 0 for any")
+	cmd.AddCommand(forgetCommand())
 	return cmd
 }
 
 func addFlags(cmd *cobra.Command, addr *string, asJSON *bool) {
-	cmd.Flags().StringVar(addr, "addr", "127.0.0.1:7080", "`HOST:PORT` of a node's JSON API")
+	addAddr(cmd, addr)
 	cmd.Flags().BoolVar(asJSON, "json", false, "print as JSON")
 }
 
-func printMembers(cmd *cobra.Command, members []node.MemberStatus) error {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MEMBER\tSTATE\tPEER\tLINK\tEPOCH\tPARTITIONS\tGROUPS\tUP")
+func addAddr(cmd *cobra.Command, addr *string) {
+	cmd.Flags().StringVar(addr, "addr", "127.0.0.1:7080", "`HOST:PORT` of a node's JSON API")
+}
+
+// unwell says why a cluster is not as it should be; empty if it is.
+func unwell(members []node.MemberStatus, expect int) string {
+	if len(members) == 0 {
+		return "the node has not started yet"
+	}
+	owned := 0
+	for _, m := range members {
+		s := m.Status
+		switch {
+		case !m.Listed:
+			return fmt.Sprintf("%s is not a member (yet)", m.ID)
+		case s == nil:
+			return fmt.Sprintf("%s does not answer", m.ID)
+		case s.Waits != "":
+			return fmt.Sprintf("%s %s", m.ID, s.Waits)
+		case members[0].Status == nil || s.Epoch != members[0].Status.Epoch:
+			return "not all members have the same list (yet)"
+		case expect > 0 && !m.Acknowledges:
+			return fmt.Sprintf("%s does not acknowledge the node that was asked (yet)", m.ID)
+		}
+		owned += s.Partitions
+	}
+	switch all := members[0].Status.RingPartitions; {
+	case expect > 0 && len(members) != expect:
+		return fmt.Sprintf("%d members, want %d", len(members), expect)
+	case expect > 0 && owned != all:
+		return fmt.Sprintf("%d of %d partitions have an owner (yet)", owned, all)
+	}
+	return ""
+}
+
+func printMembers(out io.Writer, members []node.MemberStatus) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MEMBER\tSTATE\tPEER\tLINK\tHEARD\tACKS\tAUTHORITY\tPARTITIONS\tCOPIES\tGROUPS\tEPOCH\tINCARNATION\tUP")
+	var warnings, mute []string
+	told := false // the node that was asked says itself who is silent
 	for _, m := range members {
 		link := m.Link
 		if m.Self {
 			link = "(asked)"
 		}
-		if s := m.Status; s != nil {
-			up := time.Duration(s.UptimeSecs * float64(time.Second)).Round(time.Second)
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", m.ID, m.State, m.Peer, link, s.Epoch, s.Partitions, s.Groups, up)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t", m.ID, m.State, dash(m.Peer), dash(link), span(m.HeardSecs), span(m.AcknowledgedSecs))
+		s := m.Status
+		if s == nil {
+			fmt.Fprintf(w, "no answer: %s\n", m.Error)
+			if m.Listed {
+				mute = append(mute, fmt.Sprintf("%s is on the list and does not answer: start it; it is dropped when it has been "+
+					"silent for --forget, and `drossel members forget %s` does so at once", m.ID, m.ID))
+			}
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\tno answer: %s\n", m.ID, m.State, m.Peer, link, m.Error)
+		up := time.Duration(s.UptimeSecs * float64(time.Second)).Round(time.Second)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\n", span(s.AuthoritySecs), s.Partitions, s.Copies, s.Groups, s.Epoch, s.Incarnation, up)
+		if s.Waits != "" {
+			warnings = append(warnings, m.ID+" "+s.Waits)
+			told = told || m.Self
+		}
 	}
-	return w.Flush()
+	if !told {
+		warnings = append(warnings, mute...)
+	}
+	if err := w.Flush(); err != nil || warnings == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nwarning: %s\n", strings.Join(warnings, "\nwarning: "))
+	return err
 }
 
-func ringCommand() *cobra.Command {
-	var addr string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "ring",
-		Short: "Show who owns how much, and where it would go",
-		Long: `Ring asks a node for the placement it goes by: how many partitions each member
-owns, and who would own them next if that member were lost.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var r node.RingStatus
-			if err := (client{addr}).ask(cmd.Context(), http.MethodGet, "/v1/ring", nil, &r); err != nil {
-				return err
-			}
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "epoch %s as %s sees it: %s\n\n", r.Epoch, r.Node, r.Parameters)
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "MEMBER\tPARTITIONS\tSHARE\tIF LOST")
-			for _, m := range r.Members {
-				var next []string
-				for _, id := range slices.Sorted(maps.Keys(m.FailsOver)) {
-					next = append(next, fmt.Sprintf("%d to %s", m.FailsOver[id], id))
-				}
-				fmt.Fprintf(w, "%s\t%d\t%.1f %%\t%s\n", m.ID, m.Partitions, 100*m.Share, strings.Join(next, ", "))
-			}
-			return w.Flush()
-		},
+func dash(text string) string {
+	if text == "" {
+		return "-"
 	}
-	addFlags(cmd, &addr, &asJSON)
-	return cmd
+	return text
+}
+
+// span is a time in seconds as a table shows it.
+func span(seconds *float64) string {
+	if seconds == nil {
+		return "-"
+	}
+	return rounded(*seconds).String()
+}
+
+// rounded returns a time in seconds to three digits or so.
+func rounded(seconds float64) time.Duration {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
 }

@@ -222,6 +222,12 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 			Members: func() any { return n.Members(context.Background()) },
 			Ring:    func() any { return n.Ring() },
 			Leases:  func() any { return n.Leases(context.Background()) },
+
+			Partitions: func() any { return n.Partitions() },
+			Forget: func(member string) (known bool, err error) {
+				err = n.ForgetMember(member)
+				return !errors.Is(err, node.ErrNotMember), err
+			},
 		}), f.node.Logger), l.Addr().String()
 		d.serving = append(d.serving, func() error { return d.http.Serve(l) })
 	}

@@ -19,49 +19,6 @@ type Source interface{ Stats() node.Stats }
 // NewCollector returns the collector of a node.
 func NewCollector(s Source) *Collector { return &Collector{s} }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("drossel_"+name, help, labels, nil)
-}
-
-var (
-	checks     = desc("checks_total", "Checks made at this node, by policy and verdict.", "policy", "verdict")
-	forwarded  = desc("checks_forwarded_total", "Checks made at this node that another node decided, by policy.", "policy")
-	byRule     = desc("checks_degraded_total", "Checks made at this node that a failure rule decided, by policy.", "policy")
-	decided    = desc("checks_decided_total", "Checks made at this node, by policy and by where decided.", "policy", "where")
-	faults     = desc("forward_faults_total", "Forwarded checks that a failure rule had to decide, by cause.", "cause")
-	latency    = desc("forward_duration_seconds", "How long forwarded checks took, from queueing to the answer.")
-	served     = desc("checks_served_total", "Checks that came from other nodes.")
-	otherRing  = desc("checks_other_ring_total", "Checks that came from nodes with another ring than this one's.")
-	passed     = desc("checks_passed_total", "Checks from other nodes that were passed on, because rings differed.")
-	hot        = desc("lease_groups_hot", "Owned groups that other nodes ask for often, and that are lent from.")
-	tokensOut  = desc("lease_tokens_out", "Tokens of owned groups that are out on lease.")
-	lendable   = desc("lease_tokens_lendable", "Tokens of the hot groups that may be out at a time.")
-	lent       = desc("lease_lent_ratio", "Tokens out on lease, as a part of those that may be; 0 if none may.")
-	burned     = desc("lease_tokens_burned_total", "Tokens that were lent, and neither spent, as reported, nor returned.")
-	recalls    = desc("lease_recalls_total", "Times that all holders of a group were asked to give everything back.")
-	asked      = desc("lease_requests_sent_total", "Requests about leases sent to owners: first ones, renewals, returns, and repeated ones.")
-	answered   = desc("lease_requests_received_total", "Requests about leases that came from other nodes.")
-	purses     = desc("lease_purses", "Groups of other owners that this node has a lease or a deny lease of.")
-	groups     = desc("groups", "Groups of buckets in memory, by table.", "table")
-	bytes      = desc("table_bytes", "Memory of the arrays of buckets, by table.", "table")
-	refused    = desc("groups_refused_total", "Checks of new keys that found no memory, by table.", "table")
-	limits     = desc("limits", "Different groups of limits in memory.")
-	members    = desc("ring_members", "Members in the ring of this node.")
-	linksUp    = desc("links_up", "Other members that are connected.")
-	partitions = desc("ring_partitions", "Partitions of the ring.")
-	owned      = desc("ring_partitions_owned", "Partitions that this node owns.")
-	epoch      = desc("ring_epoch", "The ring's epoch, shortened to 53 bits: nodes that agree have the same.")
-)
-
-// Describe implements prometheus.Collector.
-func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, faults, latency, served, otherRing, passed,
-		hot, tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, members,
-		linksUp, partitions, owned, epoch} {
-		out <- d
-	}
-}
-
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	s := c.source.Stats()
@@ -70,6 +27,13 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	histogram := func(d *prometheus.Desc, h node.Histogram) {
+		buckets := make(map[float64]uint64, len(h.Buckets))
+		for bound, n := range h.Buckets {
+			buckets[bound.Seconds()] = n
+		}
+		out <- prometheus.MustNewConstHistogram(d, h.Count, h.Sum.Seconds(), buckets)
 	}
 	for _, p := range s.Policies {
 		counter(checks, p.Allowed, p.Policy, "allowed")
@@ -83,6 +47,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		counter(decided, p.Forwarded, p.Policy, "forwarded")
 		counter(decided, p.ByRule, p.Policy, "rule")
 	}
+	counter(ruled, s.ByRule.Local, "local")
+	counter(ruled, s.ByRule.Deny, "deny")
+	counter(ruled, s.ByRule.Allow, "allow")
 	counter(faults, s.FaultNotOwner, "not_owner")
 	counter(faults, s.FaultFull, "full")
 	counter(faults, s.FaultUnreachable, "unreachable")
@@ -90,11 +57,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	counter(otherRing, s.OtherRing)
 	counter(passed, s.Passed)
 
-	buckets := make(map[float64]uint64, len(s.ForwardLatency.Buckets))
-	for bound, n := range s.ForwardLatency.Buckets {
-		buckets[bound.Seconds()] = n
-	}
-	out <- prometheus.MustNewConstHistogram(latency, s.ForwardLatency.Count, s.ForwardLatency.Sum.Seconds(), buckets)
+	histogram(latency, s.ForwardLatency)
 
 	l := s.Table.Leases
 	gauge(hot, float64(l.Hot))
@@ -106,6 +69,34 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	counter(asked, s.LeaseRequestsSent)
 	counter(answered, s.LeaseRequestsReceived)
 	gauge(purses, float64(s.Purses))
+
+	gauge(debts, float64(s.DebtsOpen))
+	counter(settled, s.DebtsSettled)
+	counter(dropped, s.DebtsDropped)
+
+	o := s.Ownership
+	counter(moves, o.Given, "given")
+	counter(moves, o.Received, "received")
+	counter(mints, o.Minted-o.Blank, "copy")
+	counter(mints, o.Blank, "nothing")
+	counter(losses, o.Losses)
+	counter(fences, o.Fences)
+	counter(renewals, o.Renewals)
+	counter(outbid, o.Outbid)
+	gauge(authority, o.Authority.Seconds())
+	gauge(states, float64(o.Open), "open")
+	gauge(states, float64(o.Claimed), "claimed")
+	gauge(states, float64(o.Frozen), "frozen")
+	gauge(states, float64(o.Copies), "copy")
+	gauge(uncopied, float64(o.Uncopied))
+	gauge(snapshots, float64(o.Snapshots))
+	gauge(lag, o.Lag.Seconds())
+	counter(sent, o.SentBytes)
+	counter(short, o.Short)
+	histogram(transfers, o.Transfers)
+	counter(words, o.Words)
+	counter(wordBytes, o.WordBytes)
+	gauge(parked, float64(o.Parked))
 
 	gauge(groups, float64(s.Table.Groups), "owned")
 	gauge(groups, float64(s.LocalTable.Groups), "local")

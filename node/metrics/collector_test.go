@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -85,6 +86,14 @@ func (counted) Stats() node.Stats {
 			Policy: "api", Allowed: 12, Denied: 9, Own: 1, Lease: 2, DenyLease: 3, Sample: 4, Forwarded: 5, ByRule: 6,
 		}},
 		Purses: 7, LeaseRequestsSent: 8, LeaseRequestsReceived: 9,
+		ByRule:    node.RuleStats{Local: 51, Deny: 52, Allow: 53},
+		DebtsOpen: 54, DebtsSettled: 55, DebtsDropped: 56,
+		Ownership: node.OwnershipStats{
+			Given: 61, Received: 62, Minted: 70, Blank: 7, Losses: 63, Fences: 64, Renewals: 65, Outbid: 66,
+			Authority: 250 * time.Millisecond, Open: 71, Claimed: 72, Frozen: 73, Copies: 74, Uncopied: 75, Snapshots: 76,
+			Lag: 1500 * time.Millisecond, SentBytes: 77, Words: 78, WordBytes: 79, Parked: 80, Short: 81,
+			Transfers: node.Histogram{Count: 3, Sum: 2 * time.Second, Buckets: map[time.Duration]uint64{time.Second: 3}},
+		},
 		Table: table.Stats{Leases: table.LeaseStats{Hot: 10, Out: 20, Lendable: 80, Burned: 30, Recalls: 40}},
 	}
 }
@@ -133,6 +142,44 @@ drossel_lease_tokens_out 20
 		"drossel_lease_tokens_burned_total", "drossel_lease_tokens_lendable", "drossel_lease_tokens_out")
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCollectorOfOwnership(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics.NewCollector(counted{}))
+	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]float64)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetHistogram().GetSampleSum()
+		}
+	}
+	for name, want := range map[string]float64{
+		"checks_by_rule_total local": 51, "checks_by_rule_total deny": 52, "checks_by_rule_total allow": 53,
+		"debts_open": 54, "debts_settled_total": 55, "debts_dropped_total": 56,
+		"ownership_moves_total given": 61, "ownership_moves_total received": 62,
+		"ownership_mints_total copy": 63, "ownership_mints_total nothing": 7,
+		"ownership_losses_confirmed_total": 63, "ownership_fences_total": 64, "ownership_renewals_total": 65,
+		"ownership_outbid_total": 66, "ownership_authority_seconds": 0.25, "ownership_partitions open": 71,
+		"ownership_partitions claimed": 72, "ownership_partitions frozen": 73, "ownership_partitions copy": 74,
+		"replication_uncopied_partitions": 75, "replication_snapshots": 76, "replication_lag_seconds": 1.5,
+		"replication_sent_bytes_total": 77, "replication_short_total": 81, "ownership_words_total": 78,
+		"ownership_word_bytes_total": 79, "checks_parked": 80, "ownership_transfer_duration_seconds": 2,
+	} {
+		if v, there := got["drossel_"+name]; !there || v != want {
+			t.Errorf("%s is %v (there: %v), want %v", name, v, there, want)
+		}
 	}
 }
 

@@ -66,8 +66,8 @@ func (m *Machine) claims() (named []Named) {
 func (m *Machine) claimsTo(id string, claims []Named) []Named {
 	claims = slices.Clone(claims)
 	for i := range claims {
-		at := m.parts[claims[i].Partition].held.replica.at
-		claims[i].Elsewhere = at != "" && at != id
+		r := &m.parts[claims[i].Partition].held.replica
+		claims[i].Elsewhere = r.at.ID != "" && r.at.ID != id && r.sentTo != id && m.incarnate(r.at.ID) == r.at
 	}
 	return claims
 }
@@ -97,6 +97,7 @@ func (m *Machine) heartbeat(now bucket.Instant, from string, hb *Heartbeat) {
 		}
 	}
 	if !m.votes(now) {
+		m.early[from] = hb
 		return
 	}
 	if m.voter.isLost(who) {
@@ -121,12 +122,15 @@ func (m *Machine) acknowledges(now bucket.Instant, who Member, hb *Heartbeat) {
 	m.send(who.ID, &Ack{Incarnation: who.Incarnation, Seq: hb.Seq, Refused: refused})
 }
 
-// acknowledgeEarly answers the heartbeats that came by a list which this node did not have yet.
+// acknowledgeEarly answers the heartbeats that came by a list which this node did not have yet, or before it could vote.
 func (m *Machine) acknowledgeEarly(now bucket.Instant) {
+	if len(m.early) == 0 || !m.votes(now) {
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(m.early)) {
 		hb := m.early[id]
 		who := Member{id, hb.Incarnation}
-		if hb.Digest == m.list.digest && m.votes(now) && !m.voter.isLost(who) {
+		if hb.Digest == m.list.digest && !m.voter.isLost(who) {
 			m.acknowledges(now, who, hb)
 		}
 	}
@@ -150,6 +154,7 @@ func (m *Machine) ack(now bucket.Instant, from string, a *Ack) {
 	if i < 0 || !slices.Contains(m.beats[i].members, from) {
 		return
 	}
+	m.answered[from] = now
 	m.beats[i].acks[from] = a.Refused
 	m.count(now, &m.beats[i])
 	for _, h := range a.Refused {

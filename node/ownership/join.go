@@ -24,7 +24,8 @@ func (m *Machine) look(now bucket.Instant) {
 	if !m.memory {
 		m.findOut(now)
 	}
-	if m.memory && !m.joined && !m.leaving && !m.list.Empty() && m.due(now, timer{what: joinTimer}, joinInterval) {
+	// Who can't acknowledge yet is no help to a majority, and does not join before it can.
+	if m.memory && !m.joined && !m.leaving && !m.list.Empty() && !m.quiet(now) && m.due(now, timer{what: joinTimer}, joinInterval) {
 		if to, ok := m.sponsor(); ok {
 			m.send(to, &Join{m.self.Incarnation})
 		} else { // the last member has left: begin again
@@ -177,6 +178,7 @@ func (m *Machine) tidy(now bucket.Instant) {
 	maps.DeleteFunc(m.next, func(_ timer, at bucket.Instant) bool { return at < now })
 	maps.DeleteFunc(m.early, func(id string, _ *Heartbeat) bool { _, ok := m.heard[id]; return !ok })
 	maps.DeleteFunc(m.silent, func(id string, _ bool) bool { return !m.list.Has(id) })
+	maps.DeleteFunc(m.answered, func(id string, _ bucket.Instant) bool { return !m.list.Has(id) })
 	maps.DeleteFunc(m.deaf, func(_ string, until bucket.Instant) bool { return until < now })
 	maps.DeleteFunc(m.via, func(id string, _ relayed) bool { return !m.list.Has(id) })
 	maps.DeleteFunc(m.voter.acked, func(_ Member, until bucket.Instant) bool { return until < now })

@@ -68,6 +68,10 @@ func (m *Machine) detect(now bucket.Instant) {
 // ask asks all members about the loss of one. Partitions without an heir get the owner in the ring without it.
 func (m *Machine) ask(now bucket.Instant, who Member, heirs []Heir) {
 	ids, owners := m.without(m.live(now), who.ID)
+	if owners == nil { // there is nobody else, but it may be back
+		ids = m.live(now)
+		owners = m.place(ids)
+	}
 	named := heirs[:0]
 	for _, h := range heirs {
 		if h.Member.ID == "" {
@@ -151,12 +155,20 @@ func (m *Machine) passed(ask Heir) bool {
 	return c.Term > ask.Term && !m.voter.isLost(c.Member())
 }
 
-// enlighten tells who asks about a partition whose it is by now.
+// enlighten tells who asks about a partition what this node knows that is newer, lost or not: two that think it different
+// owners' would name different heirs for ever.
 func (m *Machine) enlighten(from string, msg *Ask) {
 	var held []Held
 	for _, ask := range msg.Heirs {
-		if m.inRange(ask.Partition) && m.passed(ask) {
-			held = append(held, Held{ask.Partition, m.voter.claimed[ask.Partition]})
+		if !m.inRange(ask.Partition) {
+			continue
+		}
+		c := m.parts[ask.Partition].known
+		if c.Less(m.voter.claimed[ask.Partition]) {
+			c = m.voter.claimed[ask.Partition]
+		}
+		if (Claim{Epoch{ask.Term, msg.Lost.Incarnation}, msg.Lost.ID}).Less(c) {
+			held = append(held, Held{ask.Partition, c})
 		}
 	}
 	if held != nil {

@@ -65,6 +65,8 @@ type Machine struct {
 	seconds map[Change]*seconding
 	via     map[string]relayed
 	silent  map[string]bool // who was not heard at the last step
+	// answered says when each member last acknowledged a heartbeat of this incarnation.
+	answered map[string]bucket.Instant
 
 	takings  bool                      // some partition is being taken over
 	deaf     map[string]bucket.Instant // until when no snapshots are sent to whom
@@ -132,7 +134,7 @@ func New(cfg Config, now bucket.Instant) *Machine {
 		met: make(map[string]meeting), heard: make(map[string]heard), early: make(map[string]*Heartbeat), next: make(map[timer]bucket.Instant),
 		parts: make([]partition, cfg.Partitions), asks: make(map[Member]*asking),
 		seconds: make(map[Change]*seconding), via: make(map[string]relayed), silent: make(map[string]bool), caches: make(map[string][]uint16),
-		deaf: make(map[string]bucket.Instant),
+		deaf: make(map[string]bucket.Instant), answered: make(map[string]bucket.Instant),
 	}
 	m.voter = newVoter(cfg.Partitions)
 	return m
@@ -153,6 +155,7 @@ func (m *Machine) Tick(now bucket.Instant) {
 func (m *Machine) step(now bucket.Instant) {
 	m.look(now)
 	m.listen(now)
+	m.acknowledgeEarly(now)
 	if m.joined && m.memory {
 		m.propose(now)
 		m.detect(now)
@@ -292,6 +295,7 @@ func (m *Machine) renew(now bucket.Instant, why string) {
 	was := m.self
 	m.self.Incarnation = max(m.self.Incarnation, m.list.Newest(m.self.ID)) + 1
 	m.beats = nil
+	clear(m.answered)
 	m.authority = now
 	m.soon = true
 	m.counters.Renewals++

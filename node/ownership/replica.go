@@ -10,7 +10,7 @@ import (
 // replica is where the copy of a partition that this node holds is.
 type replica struct {
 	seq    uint64 // of the last snapshot
-	at     string // who has confirmed one; empty while nobody has
+	at     Member // who has confirmed one; it is of no use when that has started again
 	acked  uint64 // which
 	sentTo string
 	sent   bucket.Instant // the first one that is not confirmed; 0 if there is none
@@ -20,6 +20,7 @@ type replica struct {
 // have changed since the snapshot of that number.
 type Snapshot struct {
 	To        string
+	Keeper    uint64 // the incarnation of who it is sent to
 	Partition int
 	Claim     Claim
 	Seq, Base uint64
@@ -43,7 +44,8 @@ func (m *Machine) Snapshot(now bucket.Instant, part int, changed bool) (s Snapsh
 		r.sent = 0
 	}
 	to := m.successor(now, part)
-	if to == "" || to == r.at && !changed {
+	keeper := m.incarnate(to)
+	if to == "" || keeper == r.at && !changed {
 		return Snapshot{To: to}, false
 	}
 	if to != r.sentTo {
@@ -53,8 +55,8 @@ func (m *Machine) Snapshot(now bucket.Instant, part int, changed bool) (s Snapsh
 		r.sent = now
 	}
 	r.seq++
-	s = Snapshot{To: to, Partition: part, Claim: h.claim, Seq: r.seq, Beat: m.seq}
-	if to == r.at {
+	s = Snapshot{To: to, Keeper: keeper.Incarnation, Partition: part, Claim: h.claim, Seq: r.seq, Beat: m.seq}
+	if keeper == r.at {
 		s.Base = r.acked
 	}
 	return s, true
@@ -81,23 +83,25 @@ func (m *Machine) Snapshotted(now bucket.Instant, s Snapshot) {
 		return
 	}
 	r := &h.replica
-	r.at, r.acked = s.To, s.Seq
-	if s.To == r.sentTo {
-		r.sent = 0
+	if s.To != r.sentTo { // it may have been told meanwhile that its copy is not needed
+		return
 	}
+	r.at, r.acked = Member{s.To, s.Keeper}, s.Seq
+	r.sent = 0
 	delete(m.deaf, s.To)
 }
 
 // Missed says that the receiver of a snapshot has nothing to build it on: the next one has all groups.
 func (m *Machine) Missed(s Snapshot) {
-	if h := m.parts[s.Partition].held; h != nil && h.replica.at == s.To {
-		h.replica.at = ""
+	if h := m.parts[s.Partition].held; h != nil && h.replica.at.ID == s.To {
+		h.replica.at = Member{}
 	}
 }
 
-// Accepts says whether a snapshot is fresher than the copy that this node has, and builds on it.
+// Accepts says whether a snapshot is fresher than the copy that this node has, and builds on it. One of an owner whose loss
+// was confirmed is refused: its heir may have asked for copies already.
 func (m *Machine) Accepts(s Snapshot) bool {
-	if !m.inRange(s.Partition) || m.parts[s.Partition].held != nil {
+	if !m.inRange(s.Partition) || m.parts[s.Partition].held != nil || m.voter.isLost(s.Claim.Member()) {
 		return false
 	}
 	c := m.parts[s.Partition].copy

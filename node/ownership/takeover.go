@@ -45,7 +45,7 @@ func (m *Machine) inherit(now bucket.Instant, msg *Inherit) {
 	m.takeOver(now)
 }
 
-// takeOver asks all members for their copies, waits until each has answered or is silent, and mints.
+// takeOver asks all members for their copies, waits until each has answered or for so long, and mints.
 func (m *Machine) takeOver(now bucket.Instant) {
 	if !m.takings {
 		return
@@ -81,9 +81,11 @@ func (m *Machine) takeOver(now bucket.Instant) {
 	}
 }
 
+// allAnswered says that there is nobody to wait for. Only the lost member's silence says that it will not answer: one that
+// was cut off until now has the newest copy perhaps, though it was not heard yet.
 func (m *Machine) allAnswered(now bucket.Instant, t *taking) bool {
 	for _, id := range m.list.members {
-		if id != m.self.ID && !t.answered[id] && m.hears(now, id) {
+		if id != m.self.ID && !t.answered[id] && (id != t.lost.ID || m.hears(now, id)) {
 			return false
 		}
 	}

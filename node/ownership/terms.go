@@ -15,7 +15,7 @@ const (
 	fenceBeats = 4
 	// claimTime is how long the heir of a partition has to claim it before another may be named.
 	claimTime = time.Second
-	// copiesTime is how long an heir waits for the copies of members that are heard.
+	// copiesTime is how long an heir waits for the copies of members that do not answer.
 	copiesTime = 60 * time.Millisecond
 
 	askInterval     = 50 * time.Millisecond

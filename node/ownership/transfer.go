@@ -129,6 +129,7 @@ func (m *Machine) final(now bucket.Instant, from string, msg *Final) {
 		m.act(&Install{move.Partition, c})
 		m.claim(now, move.Partition, c, Received)
 		p.history.From = from
+		m.counters.Received++
 	}
 }
 
@@ -162,5 +163,6 @@ func (m *Machine) handedOver(now bucket.Instant, part int) {
 	p.copy = Copy{part, h.claim, h.replica.seq + 1}
 	p.sole = true
 	p.history = Move{How: Given, From: h.to.ID, Claim: h.claim, At: now}
+	m.counters.Given++
 	m.act(&HandedOver{part, h.to})
 }

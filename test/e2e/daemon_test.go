@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ type daemon struct {
 
 	cmd            *exec.Cmd
 	stdout, stderr output
+	ending         atomic.Bool   // it has been told to end
 	ended          chan struct{} // closed once it has been waited for
 }
 
@@ -45,9 +47,13 @@ func start(t *testing.T, args ...string) *daemon {
 	return d
 }
 
-// launch starts a daemon with these flags alone.
+// launch starts a daemon with these flags alone. It goes before whatever else the machine does, if that is allowed: a
+// node that gets no processor for several tenths of a second stops deciding, as it should, and the others take over.
 func launch(t *testing.T, c command, args ...string) *daemon {
 	t.Helper()
+	if os.Getuid() == 0 {
+		c.by = append(c.by, "nice", "-n", "-10")
+	}
 	d := &daemon{ended: make(chan struct{})}
 	d.cmd = c.prepare(context.Background(), append([]string{"serve"}, args...)...)
 	d.cmd.Stdout, d.cmd.Stderr = &d.stdout, &d.stderr
@@ -99,6 +105,7 @@ func (d *daemon) hasEnded() bool {
 // kill ends the process without a word, and waits for it.
 func (d *daemon) kill(t *testing.T) {
 	t.Helper()
+	d.ending.Store(true)
 	d.signal(t, os.Kill)
 	<-d.ended
 }
@@ -114,6 +121,7 @@ func (d *daemon) signal(t *testing.T, s os.Signal) {
 func (d *daemon) terminate(t *testing.T) (code int, took time.Duration) {
 	t.Helper()
 	begun := time.Now()
+	d.ending.Store(true)
 	d.signal(t, syscall.SIGTERM)
 	waitFor(t, d.name+" to end", d.hasEnded)
 	return d.cmd.ProcessState.ExitCode(), time.Since(begun)
@@ -140,21 +148,6 @@ func (d *daemon) line(parts ...string) string {
 	return ""
 }
 
-// cluster starts so many daemons, n1 and so on, and returns when all agree.
-func cluster(t *testing.T, size int, args ...string) []*daemon {
-	t.Helper()
-	var all []*daemon
-	for i := range size {
-		own := append([]string{"--name", fmt.Sprint("n", i+1)}, args...)
-		if i > 0 {
-			own = append(own, "--join", all[0].gossip)
-		}
-		all = append(all, start(t, own...))
-	}
-	agreed(t, all...)
-	return all
-}
-
 // member is what drossel members --json shows of one.
 type member struct {
 	ID, State, Link string
@@ -173,21 +166,4 @@ func (d *daemon) members(t *testing.T) (list []member, code int) {
 		t.Fatalf("drossel members: %v: %s%s", err, r.stdout, r.stderr)
 	}
 	return list, r.code
-}
-
-// agreed waits until each of the daemons says that these are the members, and is connected to all of them.
-func agreed(t *testing.T, all ...*daemon) {
-	t.Helper()
-	for _, d := range all {
-		waitFor(t, fmt.Sprintf("%s to see %d members that agree", d.name, len(all)), func() bool {
-			list, code := d.members(t)
-			linked := 0
-			for _, m := range list {
-				if m.Self || m.Link == "up" {
-					linked++
-				}
-			}
-			return code == 0 && len(list) == len(all) && linked == len(all)
-		})
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,11 +92,13 @@ func (o *output) String() string {
 type command struct {
 	env   []string // NAME=value, of settings
 	stdin io.Reader
+	by    []string // what runs the program, instead of this process
 }
 
 // prepare returns the process, not yet started.
 func (c command) prepare(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary, args...)
+	argv := slices.Concat(c.by, []string{binary}, args)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "DROSSEL_") {
 			cmd.Env = append(cmd.Env, pair)

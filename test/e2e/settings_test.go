@@ -104,7 +104,7 @@ log-json: true
 		addr := command{env: []string{"DROSSEL_ADDR=" + d.http}}
 		addr.run(t, "check", "api", "ann").wants(t, 0, fmt.Sprintf("allowed: %d of 10 left", 9-i))
 	}
-	if first.line(`"msg":"ring changed"`) == "" {
+	if first.line(`"msg":"members changed"`) == "" {
 		t.Errorf("the log is no JSON: %s", first.stderr.String())
 	}
 }

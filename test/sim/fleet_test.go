@@ -3,8 +3,10 @@ package sim
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -53,10 +55,16 @@ type member struct {
 type fleetGroup struct {
 	policy, key string
 	limits      []bucket.Limit
+	unreachable policy.Unreachable
 	perSec      float64
 	mu          sync.Mutex
 	refs        []*reference
 	admitted    int64
+	recent      []bucket.Instant // admissions of the last moments
+	faulted     []int64          // what faults allow, by limit
+	ruled       int64            // what failure rules have admitted, and when
+	firstRuled  bucket.Instant
+	lastRuled   bucket.Instant
 }
 
 const fleetLatest = 2 * time.Millisecond
@@ -71,8 +79,8 @@ func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *no
 	for _, g := range groups {
 		p := policy.Policy{Name: g.policy, Key: []string{"k"}}
 		for i, l := range g.limits {
-			p.Limits = append(p.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: l})
-			g.refs = append(g.refs, newReference(l, 0))
+			p.Limits = append(p.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: l, OnUnreachable: g.unreachable})
+			g.refs, g.faulted = append(g.refs, newReference(l, 0)), append(g.faulted, 0)
 		}
 		if !slices.ContainsFunc(all, func(q policy.Policy) bool { return q.Name == p.Name }) {
 			all = append(all, p)
@@ -117,6 +125,9 @@ func (f *fleet) start(name string) *member {
 		cfg.Expect = 1
 	}
 	f.mu.Unlock()
+	if *story {
+		cfg.Logger = slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	if f.change != nil {
 		f.change(&cfg)
 	}
@@ -248,34 +259,88 @@ func (f *fleet) check(m *member, g *fleetGroup) {
 		f.degraded.Add(1)
 	}
 	if d.Allowed {
-		g.admit(bucket.Instant(time.Since(f.began)))
+		g.admit(bucket.Instant(time.Since(f.began)), d.Degraded)
 	}
 }
 
-func (g *fleetGroup) admit(now bucket.Instant) {
+// moment is how long a debit may have been made before a fault and not be in the copy: an interval between snapshots, and
+// what one of them may take.
+const moment = bucket.Instant(200 * time.Millisecond)
+
+func (g *fleetGroup) admit(now bucket.Instant, degraded bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.admitted++
+	if degraded {
+		if g.ruled++; g.ruled == 1 {
+			g.firstRuled = now
+		}
+		g.lastRuled = now
+	}
+	g.recent = append(g.recent, now)
+	for g.recent[0] < now-moment {
+		g.recent = g.recent[1:]
+	}
 	for _, r := range g.refs {
 		r.admit(now, 1, 0)
 	}
 }
 
-// over is what was admitted too much, as the worst of the limits has it, in tokens rounded up. An admission is seen when
-// its answer has come, and meanwhile a full bucket of the reference gains nothing: what flows in then is allowed.
-func (g *fleetGroup) over() (over int64) {
+// fault allows what a loss of the owner may cost now, or within a moment: a fault takes a little time to be one. Nothing
+// of what the owner had debited is known if its copies are lost as well, and never is it more than a burst.
+func (g *fleetGroup) fault(now bucket.Instant, copies bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, r := range g.refs {
+	unseen := int64(g.perSec*time.Duration(moment).Seconds()) + 1
+	for _, at := range g.recent {
+		if at >= now-moment {
+			unseen++
+		}
+	}
+	for i, l := range g.limits {
+		lost := unseen
+		if l.Burst >= 40 { // some of it may have been lent
+			lost += l.Burst / 4
+		}
+		if copies {
+			lost = l.Burst
+		}
+		if l.OwnerLoss == bucket.LossEmpty {
+			lost = 0
+		}
+		g.faulted[i] += min(lost, l.Burst)
+	}
+}
+
+// excess says how much more was admitted than faults allow, in tokens, of any limit.
+func (g *fleetGroup) excess() (excess int64) {
+	for i, over := range g.overs() {
+		g.mu.Lock()
+		excess = max(excess, over-g.faulted[i]-g.ruled)
+		g.mu.Unlock()
+	}
+	return excess
+}
+
+// over is what was admitted too much, as the worst of the limits has it.
+func (g *fleetGroup) over() int64 { return slices.Max(g.overs()) }
+
+// overs is what was admitted too much, by limit, in tokens rounded up. An admission is seen when
+// its answer has come, and meanwhile a full bucket of the reference gains nothing: what flows in then is allowed.
+func (g *fleetGroup) overs() []int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	overs := make([]int64, len(g.refs))
+	for i, r := range g.refs {
 		late := new(big.Int).Mul(big.NewInt(r.limit.Count), big.NewInt(int64(2*fleetLatest)))
 		least := new(big.Int).Add(r.low, late)
 		if least.Sign() >= 0 {
 			continue
 		}
 		up := new(big.Int).Add(least.Neg(least), new(big.Int).Sub(r.per, big.NewInt(1)))
-		over = max(over, up.Quo(up, r.per).Int64())
+		overs[i] = up.Quo(up, r.per).Int64()
 	}
-	return over
+	return overs
 }
 
 // settle waits until all living nodes agree on the list, and every partition is held once; it returns how long it took.
@@ -316,8 +381,16 @@ func fleetGroups() (groups []*fleetGroup) {
 		groups = append(groups, &fleetGroup{policy: "both", key: fmt.Sprint(i), perSec: 20,
 			limits: []bucket.Limit{{Count: 10, Per: time.Second, Burst: 20}, {Count: 1, Per: time.Minute, Burst: 100}}})
 	}
-	return append(groups, &fleetGroup{policy: "hot", key: "one", perSec: 1500,
-		limits: []bucket.Limit{{Count: 1000, Per: time.Second, Burst: 1000}}})
+	for i := range 5 { // of these nothing may ever be admitted too much
+		groups = append(groups, &fleetGroup{policy: "exact", key: fmt.Sprint(i), perSec: 20, unreachable: policy.UnreachableDeny,
+			limits: []bucket.Limit{{Count: 5, Per: time.Second, Burst: 20, OwnerLoss: bucket.LossEmpty}}})
+	}
+	return append(groups,
+		&fleetGroup{policy: "hot", key: "one", perSec: 1500,
+			limits: []bucket.Limit{{Count: 1000, Per: time.Second, Burst: 1000}}},
+		&fleetGroup{policy: "exacthot", key: "one", perSec: 300, unreachable: policy.UnreachableDeny,
+			limits: []bucket.Limit{{Count: 200, Per: time.Second, Burst: 400, OwnerLoss: bucket.LossEmpty}}},
+	)
 }
 
 func (f *fleet) report(what string) {

@@ -12,6 +12,7 @@ import (
 
 var (
 	seeds = flag.Int("seeds", defaultSeeds, "how many seeds TestRandom runs, from 1 up")
+	story = flag.Bool("story", false, "let the nodes of a fleet log what happens")
 	seed  = flag.Uint64("seed", 0, "the one seed that TestRandom runs, instead")
 )
 

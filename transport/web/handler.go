@@ -13,8 +13,9 @@ const MaxBatch = 1000
 
 // The largest bodies that are read.
 const (
-	checkBytes = 64 << 10
-	batchBytes = 1 << 20
+	checkBytes  = 64 << 10
+	batchBytes  = 1 << 20
+	forgetBytes = 4 << 10
 )
 
 // Limiter decides what this package carries. Both methods are called from many goroutines at once.
@@ -40,6 +41,11 @@ type Config struct {
 	Members func() any
 	// Ring returns what /v1/ring shows, as a value for encoding/json. Default: 404.
 	Ring func() any
+	// Partitions returns what /v1/ring/partitions shows, as a value for encoding/json. Default: 404.
+	Partitions func() any
+	// Forget drops a member from the cluster's list, for POST /v1/members/forget. The caller is told the text of the error:
+	// known says that there is such a member, so that something else is in the way. Default: 404.
+	Forget func(member string) (known bool, err error)
 	// Leases returns what /v1/leases shows, as a value for encoding/json. Default: 404.
 	Leases func() any
 }
@@ -67,6 +73,12 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 	}
 	if cfg.Ring != nil {
 		route(http.MethodGet, "/v1/ring", s.view(cfg.Ring))
+	}
+	if cfg.Partitions != nil {
+		route(http.MethodGet, "/v1/ring/partitions", s.view(cfg.Partitions))
+	}
+	if cfg.Forget != nil {
+		route(http.MethodPost, "/v1/members/forget", s.forget(cfg.Forget))
 	}
 	if cfg.Leases != nil {
 		route(http.MethodGet, "/v1/leases", s.view(cfg.Leases))

@@ -218,6 +218,8 @@ func TestRoutes(t *testing.T) {
 		Members: func() any { return []string{"a", "b"} },
 		Ring:    func() any { return make(chan int) }, // not JSON: a fault of the server
 		Leases:  func() any { return []int{7} },
+
+		Partitions: func() any { return []int{8} },
 	}
 	large := `{"policy":"` + strings.Repeat("x", checkBytes) + `"}`
 	tests := []struct {
@@ -241,6 +243,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/members", "", Config{}, 404, "", "not_found"},
 		{"GET", "/v1/ring", "", full, 500, "", "internal"},
 		{"GET", "/v1/ring", "", Config{}, 404, "", "not_found"},
+		{"GET", "/v1/ring/partitions", "", full, 200, "", "[8]"},
+		{"GET", "/v1/ring/partitions", "", Config{}, 404, "", "not_found"},
 		{"GET", "/v1/leases", "", full, 200, "", "[7]"},
 		{"GET", "/v1/leases", "", Config{}, 404, "", "not_found"},
 		{"GET", "/", "", full, 404, "", "not_found"},
