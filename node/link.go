@@ -114,6 +114,17 @@ func (l *link) set(s linkState, err error) {
 	}
 }
 
+// giveUp has all checks that wait for the peer asked elsewhere.
+func (l *link) giveUp() {
+	l.mu.Lock()
+	lost := l.takeIfLocked(func(*call) bool { return true }, nil)
+	l.compactLocked(0)
+	l.mu.Unlock()
+	for _, c := range lost {
+		c.fail(transport.Unreachable)
+	}
+}
+
 func (l *link) close() {
 	l.set(closed, nil)
 	l.cancel()

@@ -61,6 +61,27 @@ func (n *Node) meet() {
 	}
 }
 
+// forsaken returns the links to nodes that have decided something as far as the old view knew, and nothing any more. If
+// they are silent, what was sent there is better asked elsewhere.
+func forsaken(old, v *view) (links []*link) {
+	decides := func(v *view) map[*link]bool {
+		used := make(map[*link]bool, len(v.links))
+		for part := range v.route {
+			if l := v.link(v.owner(part)); l != nil {
+				used[l] = true
+			}
+		}
+		return used
+	}
+	still := decides(v)
+	for l := range decides(old) {
+		if !still[l] {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
 // lookAgain makes a view of what the machine knows. The governor is locked.
 func (n *Node) lookAgain(now bucket.Instant) {
 	m := n.governor.machine
@@ -92,6 +113,11 @@ func (n *Node) lookAgain(now bucket.Instant) {
 		r.given = m.Frozen(part)
 	}
 	old := n.view.Swap(v)
+	for _, l := range forsaken(old, v) {
+		if !m.Hears(now, l.member.ID) {
+			l.giveUp()
+		}
+	}
 	n.turns.turn()
 	if old.epoch != v.epoch {
 		n.log.Info("members changed", "epoch", epochText(v.epoch), "members", v.members, "owned", v.ownedPartitions())

@@ -19,5 +19,5 @@ func ExampleNewCollector() {
 	registry.MustRegister(metrics.NewCollector(n))
 	families, err := registry.Gather()
 	fmt.Println(len(families), "metrics,", err)
-	// Output: 27 metrics, <nil>
+	// Output: 48 metrics, <nil>
 }

@@ -169,6 +169,7 @@ func (m *Machine) setList(now bucket.Instant, l List) {
 	m.tidy(now)
 	m.rejoin(now)
 	m.acknowledgeEarly(now)
+	m.lively = len(m.live(now))
 	m.soon = true
 	m.output.Changed = true
 }

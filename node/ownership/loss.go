@@ -65,9 +65,10 @@ func (m *Machine) detect(now bucket.Instant) {
 	maps.DeleteFunc(m.asks, func(_ Member, a *asking) bool { return now-a.at > bucket.Instant(2*claimTime) })
 }
 
-// ask asks all members about the loss of one. Partitions without an heir get the owner in the ring without it.
+// ask asks all members about the loss of one. Partitions without an heir get the owner in the ring without it, and without
+// others who are silent.
 func (m *Machine) ask(now bucket.Instant, who Member, heirs []Heir) {
-	ids, owners := m.without(m.live(now), who.ID)
+	ids, owners := m.without(m.near(now), who.ID)
 	if owners == nil { // there is nobody else, but it may be back
 		ids = m.live(now)
 		owners = m.place(ids)
@@ -96,6 +97,15 @@ func (m *Machine) ask(now bucket.Instant, who Member, heirs []Heir) {
 	if c := m.confirmation(now, msg); c != nil {
 		m.confirmed(now, m.self.ID, c)
 	}
+}
+
+// near returns the members that can be given something and were heard at their last turn or the one before. When several
+// are lost at once the heirs of one must not be the others.
+func (m *Machine) near(now bucket.Instant) []string {
+	patience := bucket.Instant(nearBeats * HeartbeatInterval(len(m.list.members)))
+	return slices.DeleteFunc(m.live(now), func(id string) bool {
+		return id != m.self.ID && now-m.heard[id].at > patience
+	})
 }
 
 func (m *Machine) incarnate(id string) Member {

@@ -78,3 +78,6 @@ func (m *Machine) Holdings() (n int) {
 	}
 	return n
 }
+
+// Hears says that a member was heard as lately as one that decides must be.
+func (m *Machine) Hears(now bucket.Instant, id string) bool { return m.hears(now, id) }

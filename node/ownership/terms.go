@@ -23,7 +23,9 @@ const (
 	prepareInterval = 30 * time.Millisecond
 	joinInterval    = 100 * time.Millisecond
 	soonInterval    = time.Millisecond // between two heartbeats that are sent out of turn
-	// awayBeats is after how many silent fences a member counts as away, and is not placed.
+	// nearBeats is for how many heartbeats an heir may have been silent.
+	nearBeats = 2
+	// awayFences is after how many silent fences a member counts as away, and is not placed.
 	awayFences = 3
 	// maxMoves is how many partitions are on their way out of one node at a time.
 	maxMoves = 16

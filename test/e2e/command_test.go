@@ -19,6 +19,9 @@ func TestDemo(t *testing.T) {
 		Admitted     int64 `json:"admitted"`
 		Bound        int64 `json:"bound"`
 		OverAdmitted int64 `json:"over_admitted"`
+		Crash        int64 `json:"allowance_crash"`
+		Rule         int64 `json:"allowance_rule"`
+		Used         int64 `json:"allowance_used"`
 		Decided      struct {
 			Own       int64 `json:"own"`
 			Lease     int64 `json:"lease"`
@@ -33,7 +36,10 @@ func TestDemo(t *testing.T) {
 		sums
 		Hot       sums  `json:"hot_key"`
 		Others    sums  `json:"other_keys"`
-		Errors    int64 `json:"errors"`
+		Killed    string  `json:"killed"`
+		Lost      int     `json:"lost_keys"`
+		Ownerless float64 `json:"ownerless_seconds"`
+		Errors    int64   `json:"errors"`
 		Messages  int64 `json:"lease_messages"`
 		HotLeases struct {
 			Out      int64 `json:"out"`
@@ -46,12 +52,15 @@ func TestDemo(t *testing.T) {
 	for _, s := range []sums{got.sums, got.Hot, got.Others} {
 		d := s.Decided
 		if s.Checks == 0 || s.Admitted == 0 || s.Admitted > s.Bound || s.OverAdmitted != 0 ||
-			d.Own+d.Lease+d.DenyLease+d.Forwarded+d.Rule != s.Checks {
+			d.Own+d.Lease+d.DenyLease+d.Forwarded+d.Rule != s.Checks || s.Crash == 0 || s.Used > s.Crash+s.Rule {
 			t.Errorf("%+v", s)
 		}
 	}
 	if got.Errors != 0 || got.Checks != got.Hot.Checks+got.Others.Checks || got.Admitted != got.Hot.Admitted+got.Others.Admitted {
 		t.Errorf("%+v", got)
+	}
+	if got.Killed == "" || got.Lost == 0 || got.Lost == 201 || got.Ownerless <= 0 {
+		t.Errorf("nobody was killed: %+v", got)
 	}
 	if got.Hot.Decided.Lease == 0 || got.Messages == 0 || got.HotLeases.Out > got.HotLeases.Lendable {
 		t.Errorf("nothing was decided by leases: %+v", got)
@@ -130,6 +139,10 @@ func TestCommands(t *testing.T) {
 	run(t, "completion", "bash").wants(t, 0, "bash completion", "__start_drossel")
 	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "leases", "replay", "demo",
 		"DROSSEL_TABLE_BYTES", "Exit codes:")
+	run(t, "members", "--help").wants(t, 0, "guest", "--expect N", "forget")
+	run(t, "members", "forget", "--help").wants(t, 0, "gone for good")
+	run(t, "members", "forget").wants(t, 1, "accepts 1 arg(s), received 0")
+	run(t, "members", "n2").wants(t, 1, `unknown command "n2"`)
 	run(t, "serve", "--help").wants(t, 0, "--gossip", "--secret-file", "SIGTERM")
 	run(t, "--colour").wants(t, 1, "unknown flag: --colour")
 	run(t, "serv").wants(t, 1, `unknown command "serv"`, "serve")
@@ -156,6 +169,45 @@ func TestRing(t *testing.T) {
 		t.Errorf("%+v", ring)
 	}
 	run(t, "ring", "--addr", nodes[1].http).wants(t, 0,
-		"as n2 sees it: partitions=101 ", "IF LOST", fmt.Sprintf("%d to n2", a.Partitions))
-	run(t, "members", "--addr", nodes[0].http).wants(t, 0, "MEMBER", "n1", "(asked)", "n2", "up")
+		"as n2 sees it: partitions=101 ", "IF LOST", fmt.Sprintf("%d to n2", a.Partitions), fmt.Sprintf("n2 decides %d,", b.Partitions),
+		fmt.Sprintf("%d came", b.Partitions), "received from n1")
+	run(t, "ring", "partitions", "--addr", nodes[1].http).wants(t, 0, "PARTITION", "100 ", "copy ", "open ", "received from n1")
+	r = run(t, "ring", "partitions", "--addr", nodes[1].http, "--json")
+	var all []struct {
+		Here, Owner string
+		Last        *struct{ How string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &all); err != nil || len(all) != 101 {
+		t.Fatalf("%v: %s", err, r.stdout)
+	}
+	for i, p := range all {
+		if (p.Owner == "n2") != (p.Here == "open") || (p.Owner == "n2") != (p.Last != nil && p.Last.How == "received") {
+			t.Errorf("partition %d: %+v", i, p)
+		}
+	}
+	run(t, "members", "--addr", nodes[0].http, "--expect", "2").wants(t, 0, "MEMBER", "n1", "(asked)", "n2", "up")
+	run(t, "members", "--addr", nodes[0].http, "--expect", "3").wants(t, 1, "2 members, want 3")
+}
+
+// TestForget kills one of two nodes: the other has no majority, says what it waits for, and goes on alone when it is told
+// that the dead one is gone for good.
+func TestForget(t *testing.T) {
+	nodes := cluster(t, 2, "--partitions", "101")
+	alive, dead := nodes[0], nodes[1]
+	forget := func(name string) result { return run(t, "members", "forget", name, "--addr", alive.http) }
+	forget("n3").wants(t, 1, `no such member: "n3"`, `has ["n1" "n2"]`)
+	forget("n1").wants(t, 1, "n1 is the node that was asked")
+	dead.kill(t)
+	const why = "n1 has no authority: 1 of 2 members acknowledges it, a majority is 2; n2 has been silent for"
+	waitFor(t, "n1 to wait", func() bool {
+		return strings.Contains(run(t, "members", "--addr", alive.http).stdout, why)
+	})
+	run(t, "members", "--addr", alive.http).wants(t, 1, "\nwarning: "+why, "`drossel members forget n2` if it is gone for good", "no answer: ")
+	alive.logged(t, "level=WARN", "this node has no authority: 1 of 2 members acknowledges it")
+	forget("n2").wants(t, 0, "n2 is forgotten")
+	forget("n2").wants(t, 1, `has ["n1"]`)
+	waitFor(t, "n1 to have everything", func() bool {
+		return run(t, "members", "--addr", alive.http, "--expect", "1").code == 0
+	})
+	run(t, "members", "forget", "n1", "--addr", dead.http).wants(t, 2, "no node answers")
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -171,8 +170,8 @@ func (l *load) askOne(ctx context.Context, caller int, d target, key string) (a 
 	return a, err
 }
 
-// refused says that a daemon told to end did not take a check, because its doors were closed: that is no failed check,
-// since a process that is gone refuses whoever comes late, and whoever asks has other nodes to ask. With gRPC it is
+// refused says that a daemon which was told to end did not take a check, because its doors were closed: that is no failed
+// check, since a process that is gone refuses whoever comes late, and whoever asks has other nodes to ask. With gRPC it is
 // certain: a server that ends says which calls it has taken, and answers those. HTTP/1 does not tell a caller whose
 // request meets the end of an idle connection whether it was read; it was not, for the daemon ends connections that
 // have a request only once that is answered.
@@ -180,8 +179,8 @@ func refused(err error) bool {
 	if s, ok := status.FromError(err); ok {
 		return s.Code() == codes.Unavailable && strings.HasPrefix(s.Message(), "connection error: ")
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.EOF)
+	var none *url.Error // no answer has begun
+	return errors.As(err, &none) && !none.Timeout()
 }
 
 // more waits until so many more checks are done.

@@ -33,6 +33,7 @@ type fleet struct {
 	policies *policy.Set
 	groups   []*fleetGroup
 	change   func(c *node.Config)
+	version  uint8 // the highest frame version of nodes that start; 0 is the newest
 
 	mu    sync.Mutex
 	nodes map[string]*member
@@ -117,6 +118,7 @@ func (f *fleet) start(name string) *member {
 		Name: name, Policies: f.policies, Deadline: time.Second, Ring: ring.Params{Partitions: 61},
 		JoinTimeout: 5 * time.Second, Forget: 10 * time.Second,
 		Connect: func(own transport.Hello, secret []byte) (node.Network, node.Membership) {
+			own.MaxVersion = f.version
 			return f.network.Node(own.ID, own, secret), f.roster.join(ring.Member{ID: own.ID, Boot: own.Boot, Peer: own.ID, State: ring.Joining})
 		},
 	}

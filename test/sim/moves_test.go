@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/drossel-dev/drossel/transport"
 )
 
 // planned has nodes come and go as they do in good order: nothing may be admitted too much, and every check is decided by
@@ -15,7 +17,9 @@ func planned(t *testing.T, seed uint64, nodes int, plan func(f *fleet)) {
 		for i := range nodes {
 			f.start(name(i))
 		}
-		f.settle()
+		if nodes > 0 {
+			f.settle()
+		}
 		f.load()
 		time.Sleep(2 * time.Second)
 		plan(f)
@@ -82,6 +86,24 @@ func TestOneToFiveToOne(t *testing.T) {
 		f.settle()
 		for _, i := range []int{0, 10, 11, 12} {
 			f.leave(name(i))
+		}
+	})
+}
+
+// TestRollingUpgrade has nodes of two frame versions side by side, while all are restarted with the newer one.
+func TestRollingUpgrade(t *testing.T) {
+	planned(t, 6, 0, func(f *fleet) {
+		f.version = transport.MaxVersion - 1
+		for i := range 3 {
+			f.start(name(i))
+		}
+		f.settle()
+		f.version = transport.MaxVersion
+		for i := range 3 {
+			f.leave(name(i))
+			f.start(name(i))
+			f.settle()
+			time.Sleep(time.Second)
 		}
 	})
 }

@@ -45,6 +45,8 @@ const (
 	policyName = "demo"
 	hotPolicy  = "hot"
 	settleTime = time.Minute
+	// settlePlacement lets partitions move soon after a node has come: nobody wants to wait for that here.
+	settlePlacement = 100 * time.Millisecond
 )
 
 // Run runs the demonstration until it is over or ctx ends.
@@ -57,23 +59,23 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		return nil, err
 	}
 	defer c.close()
-	before := c.owners()
+	owners, undisturbed := c.owners(), c.disturbed()
 	l := newLoad(c)
 	l.start(ctx, opt.Duration)
 	watch(ctx, l, opt, l.begun.Add(opt.Duration/2))
-	leaving := time.Now()
-	if err := c.leave(ctx); err != nil {
+	crash, err := c.kill(ctx, owners, l.begun)
+	if err != nil {
 		return nil, err
 	}
-	l.overlap = time.Since(leaving)
 	watch(ctx, l, opt, l.end.Add(-lastLook))
-	leases := c.all[0].Leases(ctx)
+	leases := (*c.running.Load())[0].Leases(ctx)
 	watch(ctx, l, opt, l.end)
 	l.wait()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return l.report(before, leases), nil
+	crash.disturbed = c.disturbed() - undisturbed
+	return l.report(crash, leases), nil
 }
 
 // lastLook is how long before the end it is seen who holds leases: some longer than it takes.
@@ -115,7 +117,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 	}
 	c := new(cluster)
 	for i := range nodes {
-		cfg := node.Config{Name: fmt.Sprintf("n%d", i+1), Gossip: "127.0.0.1:0", Policies: set}
+		cfg := node.Config{Name: fmt.Sprintf("n%d", i+1), Gossip: "127.0.0.1:0", Policies: set, Settle: settlePlacement}
 		if i > 0 {
 			cfg.Join = []string{c.all[0].GossipAddr()}
 		}
@@ -130,48 +132,55 @@ func startCluster(ctx context.Context) (*cluster, error) {
 		c.all = append(c.all, n)
 	}
 	c.running.Store(&c.all)
-	if err := c.settle(ctx, nodes); err != nil {
+	if err := c.until(ctx, "the nodes to share all partitions", c.settled); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// settle waits until the running nodes have one ring of so many members and are connected.
-func (c *cluster) settle(ctx context.Context, members int) error {
+// until waits until something holds.
+func (c *cluster) until(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	ticks := time.NewTicker(5 * time.Millisecond)
+	ticks := time.NewTicker(2 * time.Millisecond)
 	defer ticks.Stop()
-	for !c.settled(members) {
+	for !holds() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the nodes have not found each other in %v: %w", settleTime, ctx.Err())
+			return fmt.Errorf("waited %v for %s: %w", settleTime, what, ctx.Err())
 		case <-ticks.C:
 		}
 	}
 	return nil
 }
 
-func (c *cluster) settled(members int) bool {
-	running := *c.running.Load()
-	for _, n := range running {
-		if s := n.Stats(); s.Members != members || s.LinksUp != members-1 || s.Epoch != running[0].Stats().Epoch {
+// settled says that each node decides what it should, and has copies of it elsewhere.
+func (c *cluster) settled() bool {
+	if !c.owned() {
+		return false
+	}
+	for _, n := range c.all {
+		if s := n.Stats(); s.LinksUp != nodes-1 || s.Ownership.Uncopied > 0 {
+			return false
+		}
+	}
+	for _, m := range c.all[0].Ring().Members {
+		if m.Partitions != m.Placed || m.Partitions == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// leave stops the last node politely: callers go to the others first, as from a server that is being replaced.
-func (c *cluster) leave(ctx context.Context) error {
-	last := c.all[nodes-1]
-	rest := c.all[:nodes-1]
-	c.running.Store(&rest)
-	if err := last.Leave(ctx); err != nil {
-		return fmt.Errorf("stop node %s: %w", last.Name(), err)
+// owned says that each partition is decided by one of the nodes that run.
+func (c *cluster) owned() bool {
+	open, all := 0, 0
+	for _, n := range *c.running.Load() {
+		s := n.Stats()
+		open, all = open+s.Ownership.Open, s.Partitions
 	}
-	return last.Close()
+	return open == all
 }
 
 // owners returns who decides for each key, by a look that takes nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,6 @@ type load struct {
 	begun   time.Time
 	end     time.Time     // when callers stop
 	elapsed time.Duration // until the last one had stopped
-	overlap time.Duration // how long two nodes may have decided for one key
 	callers []*caller
 	done    sync.WaitGroup
 }
@@ -46,13 +46,17 @@ type caller struct {
 
 	mu       sync.Mutex
 	checks   [Keys + 1]int64
-	admitted [Keys + 1]int64
-	byRule   [Keys + 1]int64 // of admitted, by a failure rule
+	byRule   [Keys + 1]int64 // admitted by a failure rule
+	admitted [Keys + 1][]admission
+	total    int64 // admitted
 	decided  Deciders
 	errors   int64
 	lastErr  error
 	took     []time.Duration
 }
+
+// admission is when a check was allowed, since the load began, and how long before that it was asked.
+type admission struct{ at, took time.Duration }
 
 func newLoad(c *cluster) *load { return &load{cluster: c} }
 
@@ -63,12 +67,12 @@ func (l *load) start(ctx context.Context, d time.Duration) {
 	for i := range nodes * (CallersPerNode + HotCallersPerNode) {
 		c := &caller{hot: i >= nodes*CallersPerNode}
 		l.callers = append(l.callers, c)
-		l.done.Go(func() { c.run(ctx, l.cluster, i, l.end) })
+		l.done.Go(func() { c.run(ctx, l, i) })
 	}
 }
 
 // run asks at one node as long as that runs.
-func (c *caller) run(ctx context.Context, cl *cluster, seed int, end time.Time) {
+func (c *caller) run(ctx context.Context, l *load, seed int) {
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	every := pause
 	if c.hot {
@@ -76,8 +80,8 @@ func (c *caller) run(ctx context.Context, cl *cluster, seed int, end time.Time) 
 	}
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
-	for ctx.Err() == nil && time.Now().Before(end) {
-		running := *cl.running.Load()
+	for ctx.Err() == nil && time.Now().Before(l.end) {
+		running := *l.cluster.running.Load()
 		n := running[seed%len(running)]
 		key := hotKey
 		if !c.hot {
@@ -89,16 +93,19 @@ func (c *caller) run(ctx context.Context, cl *cluster, seed int, end time.Time) 
 		if ctx.Err() != nil {
 			return
 		}
+		if err != nil && !slices.Contains(*l.cluster.running.Load(), n) {
+			continue // a caller of a server that dies goes to another one
+		}
 		c.mu.Lock()
-		c.count(key, d, err, took, n.Name())
+		c.count(key, d, err, admission{begun.Add(took).Sub(l.begun), took}, n.Name())
 		c.mu.Unlock()
 		<-ticks.C
 	}
 }
 
-func (c *caller) count(key int, d policy.Decision, err error, took time.Duration, asked string) {
+func (c *caller) count(key int, d policy.Decision, err error, a admission, asked string) {
 	c.checks[key]++
-	c.took = append(c.took, took)
+	c.took = append(c.took, a.took)
 	if err != nil {
 		c.errors++
 		c.lastErr = err
@@ -106,7 +113,8 @@ func (c *caller) count(key int, d policy.Decision, err error, took time.Duration
 	}
 	c.decided.count(d, asked)
 	if d.Allowed {
-		c.admitted[key]++
+		c.admitted[key] = append(c.admitted[key], a)
+		c.total++
 		if d.Degraded {
 			c.byRule[key]++
 		}
@@ -122,10 +130,8 @@ func (l *load) progress() Progress {
 	p := Progress{Elapsed: time.Since(l.begun), Nodes: len(*l.cluster.running.Load())}
 	for _, c := range l.callers {
 		c.mu.Lock()
-		for k := range c.checks {
-			p.Checks += c.checks[k]
-			p.Admitted += c.admitted[k]
-		}
+		p.Checks += int64(len(c.took))
+		p.Admitted += c.total
 		c.mu.Unlock()
 	}
 	return p

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/node"
 )
@@ -17,8 +16,14 @@ type Report struct {
 	Sums
 	Hot    Sums `json:"hot_key"`
 	Others Sums `json:"other_keys"`
-	// Moved is the number of keys whose owner changed.
-	Moved int `json:"moved_keys"`
+	// Killed is the node that was, Lost the number of keys that it owned, and OwnerlessSecs how long it took until each
+	// partition had an owner again.
+	Killed        string  `json:"killed"`
+	Lost          int     `json:"lost_keys"`
+	OwnerlessSecs float64 `json:"ownerless_seconds"`
+	// Disturbed counts the times that another node was taken for lost as well, because this machine was too slow for it. If
+	// any was, each key may have started from an older copy.
+	Disturbed uint64 `json:"disturbed"`
 	// Errors are checks without a decision; there must be none.
 	Errors     int64  `json:"errors"`
 	FirstError string `json:"first_error,omitempty"`
@@ -28,17 +33,19 @@ type Report struct {
 	HotLeases node.LeasedGroup `json:"hot_key_leases"`
 }
 
-// Sums are over some keys. OverAdmitted is so too: a key that got less does not make up for one that got too much.
+// Sums are over some keys. OverAdmitted, above the allowance in any span of time, is so too: a key that got less does not
+// make up for one that got too much.
 type Sums struct {
 	Checks       int64 `json:"checks"`
 	Admitted     int64 `json:"admitted"`
 	Bound        int64 `json:"bound"`
 	OverAdmitted int64 `json:"over_admitted"`
-	// AllowanceMoved and AllowanceRule are the parts of Bound above burst + rate*T. State does not move with a partition
-	// yet, so each key whose owner changed has one more burst, and what comes in the time in which old and new owner may
-	// both decide. Failure rules may admit as well. Leases need no allowance: what is lent has left the bucket before.
-	AllowanceMoved int64 `json:"allowance_moved"`
+	// AllowanceCrash and AllowanceRule are the parts of Bound above burst + rate*T: what the owner that was killed may have
+	// debited since its last copy, a burst at most, and what failure rules admitted. Leases need none: what is lent has left
+	// the bucket before. AllowanceUsed is what was admitted above burst + rate*t in the worst span of any length t.
+	AllowanceCrash int64 `json:"allowance_crash"`
 	AllowanceRule  int64 `json:"allowance_rule"`
+	AllowanceUsed  int64 `json:"allowance_used"`
 	// Decided says how the checks were decided, and LocalShare which part of them was where they were asked.
 	Decided    Deciders `json:"decided"`
 	LocalShare float64  `json:"local_share"`
@@ -85,15 +92,16 @@ func (n *Deciders) add(m Deciders) {
 func (r *Report) Kept() bool { return r.OverAdmitted == 0 && r.Errors == 0 }
 
 // report adds up, once all callers are done.
-func (l *load) report(before [Keys + 1]string, leases node.LeasesStatus) *Report {
-	r := &Report{Seconds: l.elapsed.Seconds(), Nodes: nodes, LeaseMessages: int64(l.cluster.leaseMessages())}
-	after := l.cluster.owners()
-	for k := range after {
-		moved := after[k] != before[k] || after[k] == ""
-		if moved {
-			r.Moved++
+func (l *load) report(c crash, leases node.LeasesStatus) *Report {
+	r := &Report{
+		Seconds: l.elapsed.Seconds(), Nodes: nodes, LeaseMessages: int64(l.cluster.leaseMessages()),
+		Killed: c.victim, OwnerlessSecs: c.ownerless.Seconds(), Disturbed: c.disturbed,
+	}
+	for k, owner := range c.owners {
+		if owner == c.victim {
+			r.Lost++
 		}
-		row := l.key(k, moved)
+		row := l.key(k, c)
 		r.part(k == hotKey).add(row)
 		r.Sums.add(row)
 	}
@@ -124,22 +132,30 @@ func (r *Report) part(hot bool) *Sums {
 }
 
 // key returns what one key got.
-func (l *load) key(k int, moved bool) (row Sums) {
+func (l *load) key(k int, lost crash) (row Sums) {
+	var admitted []admission
 	for _, c := range l.callers {
 		row.Checks += c.checks[k]
-		row.Admitted += c.admitted[k]
 		row.AllowanceRule += c.byRule[k]
+		admitted = append(admitted, c.admitted[k]...)
 	}
 	limit := Limit
 	if k == hotKey {
 		limit = HotLimit
 	}
-	row.Bound = limit.Burst + arrived(limit, l.elapsed) + row.AllowanceRule
-	if moved {
-		row.AllowanceMoved = limit.Burst + arrived(limit, l.overlap)
-		row.Bound += row.AllowanceMoved
+	row.Admitted = int64(len(admitted))
+	used, left := exceeded(limit, admitted, lost.from)
+	if lost.owners[k] == lost.victim {
+		// What was in the bucket then and what came since is all that the owner can have debited, or lent.
+		row.AllowanceCrash = min(limit.Burst, int64(left)+arrived(limit, lost.closed-lost.from)+1)
 	}
-	row.OverAdmitted = max(0, row.Admitted-row.Bound)
+	if lost.disturbed > 0 {
+		row.AllowanceCrash += limit.Burst
+	}
+	allowance := row.AllowanceCrash + row.AllowanceRule
+	row.Bound = limit.Burst + arrived(limit, l.elapsed) + allowance
+	row.AllowanceUsed = min(used, allowance)
+	row.OverAdmitted = max(0, row.Admitted-row.Bound, used-allowance)
 	return row
 }
 
@@ -148,8 +164,9 @@ func (s *Sums) add(k Sums) {
 	s.Admitted += k.Admitted
 	s.Bound += k.Bound
 	s.OverAdmitted += k.OverAdmitted
-	s.AllowanceMoved += k.AllowanceMoved
+	s.AllowanceCrash += k.AllowanceCrash
 	s.AllowanceRule += k.AllowanceRule
+	s.AllowanceUsed += k.AllowanceUsed
 }
 
 // finish works out shares and quantiles.
@@ -162,6 +179,3 @@ func (s *Sums) finish() {
 	n := len(s.took)
 	s.P50, s.P99 = s.took[n/2].Seconds(), s.took[n*99/100].Seconds()
 }
-
-// arrived is how many tokens come in a time.
-func arrived(l bucket.Limit, d time.Duration) int64 { return int64(d) * l.Count / int64(l.Per) }
