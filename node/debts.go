@@ -143,6 +143,9 @@ func (d *debts) bills() (all []transport.Bill) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for part, a := range d.byPart {
+		if len(a.bill) == 0 && len(a.open) == 0 {
+			continue // the account stays, for its number must not begin again
+		}
 		if len(a.bill) == 0 {
 			a.seq++
 			for to, tokens := range a.open {
@@ -182,9 +185,7 @@ func (d *debts) paid(part int, seq uint64) {
 	}
 	d.owed -= len(a.bill)
 	d.count.Store(int64(d.owed))
-	if a.bill = nil; len(a.open) == 0 {
-		a.open = make(map[owedTo]int64) // the account stays: its number must not begin again
-	}
+	a.bill = nil
 }
 
 // settleBills answers a call by which another node settles its debts: with 1 for each bill that has been charged, now or

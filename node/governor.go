@@ -83,6 +83,7 @@ func (n *Node) place(ids []string) []uint16 {
 func (g *governor) run(ctx context.Context) {
 	ticks := time.NewTicker(governInterval)
 	defer ticks.Stop()
+	looked := time.Now()
 	for round := 0; ; round++ {
 		select {
 		case <-ctx.Done():
@@ -93,7 +94,12 @@ func (g *governor) run(ctx context.Context) {
 		if round%sleepRounds == 0 {
 			g.node.timer.watchSleep()
 		}
+		before := looked
+		looked = time.Now()
 		g.step(func(now bucket.Instant) {
+			if leapt(looked.Round(0).Sub(before.Round(0)), looked.Sub(before)) {
+				g.machine.Doubt(now)
+			}
 			g.machine.Tick(now)
 			g.watchAuthority(now)
 			g.alarm.look(now, g.machine, g.node.log)
@@ -101,6 +107,10 @@ func (g *governor) run(ctx context.Context) {
 		g.parking.expire(g.node.elapsed())
 	}
 }
+
+// leapt says that the wall clock went on by much more than the monotonic one did: this machine was stopped, and its
+// monotonic clock with it, or somebody has set the clock.
+func leapt(wall, monotonic time.Duration) bool { return wall-monotonic > ownership.Fence(1)/2 }
 
 // watchAuthority counts the times that this node has fenced itself.
 func (g *governor) watchAuthority(now bucket.Instant) {

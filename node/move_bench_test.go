@@ -78,14 +78,16 @@ func BenchmarkReplication(b *testing.B) {
 			zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, uint64(len(keys)-1))
 			bytes := nodes[0].counters.putBytes.Load()
 			b.StartTimer()
+			ticks := time.NewTicker(time.Millisecond)
 			used, begun := processCPU(), time.Now()
 			done := 0
 			for since := time.Duration(0); since < lasts; since = time.Since(begun) {
 				for due := int(since.Seconds() * 100_000); done < due; done++ {
 					h.Check(ctx, policy.Request{Key: keys[zipf.Uint64()]})
 				}
-				time.Sleep(time.Millisecond)
+				<-ticks.C
 			}
+			ticks.Stop()
 			seconds := time.Since(begun).Seconds()
 			cpu[size-1] = (processCPU() - used).Seconds() / seconds
 			b.StopTimer()

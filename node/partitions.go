@@ -70,5 +70,6 @@ func moveOf(part int, m ownership.Move, now bucket.Instant) *PartitionMove {
 	if m.How == 0 {
 		return nil
 	}
-	return &PartitionMove{Partition: part, How: m.How.String(), From: m.From, AgoSecs: time.Duration(now - m.At).Round(time.Millisecond).Seconds()}
+	ago := time.Duration(now - m.At).Round(time.Millisecond)
+	return &PartitionMove{Partition: part, How: m.How.String(), From: m.From, AgoSecs: ago.Seconds()}
 }

@@ -19,22 +19,24 @@ import (
 func TestStatusOfOwnership(t *testing.T) {
 	nodes := realCluster(t, 3, func(_ int, c *Config) { c.Settle = 100 * time.Millisecond })
 	asked, dead := nodes[0], nodes[2]
-	waitFor(t, "copies of everything", func() bool {
-		open, copied := 0, true
-		for _, n := range nodes {
-			o := n.Stats().Ownership
-			open += o.Open
-			copied = copied && o.Uncopied == 0 && o.Lag == 0
-		}
-		return open == 1021 && copied
-	})
-
 	var wrong string
 	defer func() {
 		if t.Failed() {
 			t.Log(wrong)
 		}
 	}()
+	waitFor(t, "copies of everything", func() bool {
+		open, copied := 0, true
+		wrong = ""
+		for _, n := range nodes {
+			o := n.Stats().Ownership
+			wrong += fmt.Sprintf("%s: %+v\n", n.Name(), o)
+			open += o.Open
+			copied = copied && o.Uncopied == 0 && o.Lag == 0
+		}
+		return open == 1021 && copied
+	})
+
 	waitFor(t, "all to be well", func() bool { // others may be silent for a moment, on a machine with other work
 		wrong = unlikeWhole(asked, nodes)
 		return wrong == ""
@@ -85,7 +87,8 @@ func unlikeWhole(asked *Node, nodes []*Node) string {
 	for i, m := range list {
 		s := m.Status
 		if s == nil || m.ID != nodes[i].Name() || m.State != "active" || !m.Listed || !m.Acknowledges || m.Self != (i == 0) ||
-			m.Peer != nodes[i].PeerAddr() || (m.HeardSecs == nil) != m.Self || (m.AcknowledgedSecs == nil) != m.Self || m.Error != "" {
+			m.Peer != nodes[i].PeerAddr() || (m.HeardSecs == nil) != m.Self || (m.AcknowledgedSecs == nil) != m.Self ||
+			m.Error != "" {
 			return fmt.Sprintf("%+v", m)
 		}
 		if s.AuthoritySecs == nil || *s.AuthoritySecs <= 0 || s.Waits != "" || s.Incarnation < nodes[i].boot || s.State != "active" ||
@@ -121,13 +124,15 @@ func ringOf(t *testing.T, n *Node, members int) {
 			}
 			next += k
 		}
-		if m.Placed == 0 || m.Share != float64(m.Partitions)/1021 || next != m.Placed || m.Peer == "" || (m.Copies > 0) == (m.ID == n.Name()) {
+		if m.Placed == 0 || m.Share != float64(m.Partitions)/1021 || next != m.Placed || m.Peer == "" ||
+			(m.Copies > 0) == (m.ID == n.Name()) {
 			t.Errorf("%+v", m)
 		}
 		placed, copies = placed+m.Placed, copies+m.Copies
 	}
 	h := r.Here
-	if len(r.Members) != members || r.Partitions != 1021 || placed != 1021 || h == nil || copies != h.Copies || h.Claimed+h.Frozen+h.Unclaimed != 0 ||
+	if len(r.Members) != members || r.Partitions != 1021 || placed != 1021 || h == nil || copies != h.Copies ||
+		h.Claimed+h.Frozen+h.Unclaimed != 0 ||
 		h.LowestTerm < 1 || h.HighestTerm < h.LowestTerm || h.Open != n.Stats().OwnedPartitions {
 		t.Errorf("%+v, here %+v", r, h)
 	}
@@ -137,7 +142,8 @@ func ringOf(t *testing.T, n *Node, members int) {
 	here := make(map[string]int)
 	for i, p := range n.Partitions() {
 		here[p.Here]++
-		if p.Partition != i || p.Owner != p.Placed || p.Term == 0 || p.Here == "open" && (p.Owner != n.Name() || p.CopyAt == "" || p.Last == nil) ||
+		if p.Partition != i || p.Owner != p.Placed || p.Term == 0 ||
+			p.Here == "open" && (p.Owner != n.Name() || p.CopyAt == "" || p.Last == nil) ||
 			p.Here == "copy" && p.CopyAt != n.Name() {
 			t.Fatalf("%+v", p)
 		}
@@ -152,7 +158,8 @@ func TestStatusOfAGuest(t *testing.T) {
 	n := start(t, Config{
 		Name: "a", Gossip: "127.0.0.1:0", Join: []string{"127.77.0.2:1"}, Policies: policies(t), JoinTimeout: time.Millisecond,
 	})
-	if list := n.Members(ctx); len(list) != 1 || !list[0].Self || list[0].Listed || list[0].State != "guest" || list[0].Peer == "" {
+	list := n.Members(ctx)
+	if len(list) != 1 || !list[0].Self || list[0].Listed || list[0].State != "guest" || list[0].Peer == "" {
 		t.Errorf("%+v", list)
 	}
 	s := n.Status()
@@ -169,7 +176,8 @@ func TestStatusOfFixedMembers(t *testing.T) {
 	nodes := cluster(t, new(mem.Network), 2, nil)
 	waitFor(t, "an answer", func() bool { return nodes[0].Members(ctx)[1].Status != nil })
 	for _, m := range nodes[0].Members(ctx) {
-		if !m.Listed || !m.Acknowledges || m.State != "active" || m.HeardSecs != nil || m.Status.AuthoritySecs != nil || m.Status.Waits != "" {
+		if !m.Listed || !m.Acknowledges || m.State != "active" || m.HeardSecs != nil || m.Status.AuthoritySecs != nil ||
+			m.Status.Waits != "" {
 			t.Errorf("%+v, %+v", m, m.Status)
 		}
 	}
@@ -211,7 +219,8 @@ func TestStateOf(t *testing.T) {
 func TestAlarm(t *testing.T) {
 	at := func(d time.Duration) bucket.Instant { return bucket.Instant(time.Hour + d) }
 	m := ownership.New(ownership.Config{
-		Self: ownership.Member{ID: "a", Incarnation: 1}, Partitions: 1, Place: func(ids []string) []uint16 { return make([]uint16, 1) },
+		Self: ownership.Member{ID: "a", Incarnation: 1}, Partitions: 1,
+		Place: func(ids []string) []uint16 { return make([]uint16, 1) },
 	}, at(0))
 	var log bytes.Buffer
 	var a alarm

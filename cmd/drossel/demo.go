@@ -89,7 +89,8 @@ func printDemo(out io.Writer, r *demo.Report) error {
 		fmt.Fprintf(out, "one of them: %s\n", r.FirstError)
 	}
 	if r.Disturbed > 0 {
-		fmt.Fprintf(out, "\n%d times another node was taken for lost as well: this machine was too slow for its heartbeats.\n", r.Disturbed)
+		fmt.Fprintf(out, "\n%d times another node was taken for lost as well: this machine was too slow for its heartbeats.\n",
+			r.Disturbed)
 	}
 	_, err := fmt.Fprintf(out, `
 %s owned %d of the keys, the hot one among them, and died without a word. After %.0f ms each partition

@@ -115,7 +115,8 @@ func printMembers(out io.Writer, members []node.MemberStatus) error {
 		if m.Self {
 			link = "(asked)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t", m.ID, m.State, dash(m.Peer), dash(link), span(m.HeardSecs), span(m.AcknowledgedSecs))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t", m.ID, m.State, dash(m.Peer), dash(link), span(m.HeardSecs),
+			span(m.AcknowledgedSecs))
 		s := m.Status
 		if s == nil {
 			fmt.Fprintf(w, "no answer: %s\n", m.Error)
@@ -126,7 +127,8 @@ func printMembers(out io.Writer, members []node.MemberStatus) error {
 			continue
 		}
 		up := time.Duration(s.UptimeSecs * float64(time.Second)).Round(time.Second)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\n", span(s.AuthoritySecs), s.Partitions, s.Copies, s.Groups, s.Epoch, s.Incarnation, up)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\n", span(s.AuthoritySecs), s.Partitions, s.Copies, s.Groups, s.Epoch,
+			s.Incarnation, up)
 		if s.Waits != "" {
 			warnings = append(warnings, m.ID+" "+s.Waits)
 			told = told || m.Self

@@ -31,10 +31,12 @@ func TestUnwell(t *testing.T) {
 	}{
 		{"well", 3, func(a []node.MemberStatus) []node.MemberStatus { return a }, "", ""},
 		{"too few", 4, func(a []node.MemberStatus) []node.MemberStatus { return a }, "", "3 members, want 4"},
-		{"none", 3, func(a []node.MemberStatus) []node.MemberStatus { return nil }, "the node has not started yet", "the node has not started yet"},
+		{"none", 3, func(a []node.MemberStatus) []node.MemberStatus { return nil },
+			"the node has not started yet", "the node has not started yet"},
 		{"guest", 3, func(a []node.MemberStatus) []node.MemberStatus { a[1].Listed = false; return a },
 			"n2 is not a member (yet)", "n2 is not a member (yet)"},
-		{"silent", 3, func(a []node.MemberStatus) []node.MemberStatus { a[2].Status = nil; return a }, "n3 does not answer", "n3 does not answer"},
+		{"silent", 3, func(a []node.MemberStatus) []node.MemberStatus { a[2].Status = nil; return a },
+			"n3 does not answer", "n3 does not answer"},
 		{"waits", 3, func(a []node.MemberStatus) []node.MemberStatus { a[1].Status.Waits = "has met nobody"; return a },
 			"n2 has met nobody", "n2 has met nobody"},
 		{"lists differ", 3, func(a []node.MemberStatus) []node.MemberStatus { a[1].Status.Epoch = "e2"; return a },
@@ -93,17 +95,19 @@ func TestPrintRing(t *testing.T) {
 		t.Errorf("where members never change:\n%s", text)
 	}
 	r.Here = &node.RingHere{Open: 1, Claimed: 2, Frozen: 3, Copies: 4, Uncopied: 5, Unclaimed: 6, LowestTerm: 7, HighestTerm: 8}
-	r.Moves = &node.RingMoves{Given: 9, Received: 10, Minted: 11, Blank: 12, MedianSecs: 0.0041, MaxSecs: 0.5, Last: []node.PartitionMove{
+	r.Moves = &node.RingMoves{Given: 9, Received: 10, Minted: 11, Blank: 12, MedianSecs: 0.0041, MaxSecs: 0.5}
+	r.Moves.Last = []node.PartitionMove{
 		{Partition: 13, How: "given", From: "n3", AgoSecs: 1.234}, {Partition: 14, How: "minted", From: "n4", AgoSecs: 61},
 		{Partition: 15, How: "founded", AgoSecs: 3700},
-	}}
+	}
 	out.Reset()
 	if err := printRing(&out, &r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"n2 decides 1, waits for others to acknowledge 2, is giving away 3, and keeps copies of 4. 5 have no copy\nelsewhere, and 6 no owner",
-		"Terms are 7 to 8.", "9 were given away (median 4.1ms, at most 500ms), 10 came, 11 were taken over, 12 of them without a copy.",
+		"n2 decides 1, waits for others to acknowledge 2, is giving away 3, and keeps copies of 4.\n",
+		"5 have no copy elsewhere, and 6 no owner", "Terms are 7 to 8.",
+		"9 were given away (median 4.1ms, at most 500ms), 10 came, 11 were taken over, 12 of them without a copy.",
 		"13  given to n3 1.23s ago\n14  minted from n4 1m1s ago\n15  founded 1h1m40s ago\n",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -115,7 +119,8 @@ func TestPrintRing(t *testing.T) {
 func TestPrintPartitions(t *testing.T) {
 	var out bytes.Buffer
 	err := printPartitions(&out, []node.PartitionStatus{
-		{Partition: 0, Here: "open", Owner: "n1", Term: 3, Placed: "n1", CopyAt: "n2", Last: &node.PartitionMove{How: "received", From: "n2", AgoSecs: 2}},
+		{Partition: 0, Here: "open", Owner: "n1", Term: 3, Placed: "n1", CopyAt: "n2",
+			Last: &node.PartitionMove{How: "received", From: "n2", AgoSecs: 2}},
 		{Partition: 1},
 	})
 	want := "PARTITION  HERE  OWNER  TERM  SHOULD  COPY  LAST\n" +

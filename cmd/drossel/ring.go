@@ -56,15 +56,16 @@ func printRing(out io.Writer, r *node.RingStatus) error {
 		for _, id := range slices.Sorted(maps.Keys(m.FailsOver)) {
 			next = append(next, fmt.Sprintf("%d to %s", m.FailsOver[id], id))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.1f %%\t%d\t%d\t%s\n", m.ID, m.Partitions, 100*m.Share, m.Placed, m.Copies, strings.Join(next, ", "))
+		fmt.Fprintf(w, "%s\t%d\t%.1f %%\t%d\t%d\t%s\n", m.ID, m.Partitions, 100*m.Share, m.Placed, m.Copies,
+			strings.Join(next, ", "))
 	}
 	if err := w.Flush(); err != nil || r.Here == nil || r.Moves == nil {
 		return err
 	}
 	h, m := r.Here, r.Moves
-	fmt.Fprintf(out, "\n%s decides %d, waits for others to acknowledge %d, is giving away %d, and keeps copies of %d. %d have no copy\n"+
-		"elsewhere, and %d no owner that it knows of. Terms are %d to %d.\n", r.Node, h.Open, h.Claimed, h.Frozen, h.Copies, h.Uncopied,
-		h.Unclaimed, h.LowestTerm, h.HighestTerm)
+	fmt.Fprintf(out, "\n%s decides %d, waits for others to acknowledge %d, is giving away %d, and keeps copies of %d.\n"+
+		"%d have no copy elsewhere, and %d no owner that it knows of. Terms are %d to %d.\n",
+		r.Node, h.Open, h.Claimed, h.Frozen, h.Copies, h.Uncopied, h.Unclaimed, h.LowestTerm, h.HighestTerm)
 	fmt.Fprintf(out, "%d were given away (median %v, at most %v), %d came, %d were taken over, %d of them without a copy.\n",
 		m.Given, rounded(m.MedianSecs), rounded(m.MaxSecs), m.Received, m.Minted, m.Blank)
 	if len(m.Last) == 0 {
@@ -130,7 +131,8 @@ func printPartitions(out io.Writer, all []node.PartitionStatus) error {
 		if p.Last != nil {
 			last = moved(p.Last)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", p.Partition, dash(p.Here), dash(p.Owner), p.Term, dash(p.Placed), dash(p.CopyAt), last)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", p.Partition, dash(p.Here), dash(p.Owner), p.Term, dash(p.Placed),
+			dash(p.CopyAt), last)
 	}
 	return w.Flush()
 }

@@ -241,7 +241,16 @@ func (m *Machine) stuck(now bucket.Instant) bool {
 // Authority returns until when the node may decide for what is open, as of what it knows now.
 func (m *Machine) Authority() bucket.Instant { return m.authority }
 
-// has says whether the node may decide now.
+// Doubt ends authority until a heartbeat that is sent from now on has been acknowledged: more time may have passed than the
+// clock says.
+func (m *Machine) Doubt(now bucket.Instant) {
+	m.beats = nil
+	m.authority = min(m.authority, now)
+	m.soon = true
+	m.beat(now)
+}
+
+// hasAuthority says whether the node may decide now.
 func (m *Machine) hasAuthority(now bucket.Instant) bool { return now < m.authority }
 
 // voter is what a member has said to others, and must not contradict.

@@ -9,8 +9,8 @@ type State uint8
 
 const (
 	Joining State = iota + 1 // up, not listed yet
-	Active
-	Leaving // handing over
+	Active                   // a member
+	Leaving                  // handing over
 )
 
 // String returns the name used in JSON, metrics and logs.

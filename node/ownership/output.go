@@ -67,9 +67,9 @@ type Mint struct {
 type Source uint8
 
 const (
-	Nothing Source = iota
-	Kept           // the copy
-	Frozen         // what is held
+	Nothing Source = iota // there was no copy
+	Kept                  // the copy
+	Frozen                // what is held
 )
 
 // String is for logs.

@@ -30,9 +30,9 @@ type Settlement struct {
 type PutResult byte
 
 const (
-	PutFailed PutResult = iota // it did not arrive, as far as the sender knows
-	PutTaken
-	PutRefused // it builds on what is not there, is not the newest, or is for another incarnation
+	PutFailed  PutResult = iota // it did not arrive, as far as the sender knows
+	PutTaken                    // it is there
+	PutRefused                  // it builds on what is not there, is not the newest, or is for another incarnation
 )
 
 const (

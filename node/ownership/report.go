@@ -59,11 +59,11 @@ type PartitionReport struct {
 type Here uint8
 
 const (
-	HereNothing Here = iota
-	HereCopy         // kept for an owner
-	HereClaimed      // held, and not acknowledged by a majority now
-	HereOpen         // held: the node decides while it has authority
-	HereFrozen       // held, given away, and not claimed by the next owner yet
+	HereNothing Here = iota // neither held nor kept
+	HereCopy                // kept for an owner
+	HereClaimed             // held, and not acknowledged by a majority now
+	HereOpen                // held: the node decides while it has authority
+	HereFrozen              // held, given away, and not claimed by the next owner yet
 )
 
 // String returns the name used in JSON, metrics and logs.
@@ -86,7 +86,9 @@ func (p *partition) here() Here {
 
 // Report returns how the machine stands. It takes time in proportion to the partitions; Tally and Waits take less.
 func (m *Machine) Report(now bucket.Instant) Report {
-	r := Report{Self: m.self, State: m.State(), Listed: m.joined, Authority: m.AuthorityLeft(now), Placed: slices.Clone(m.placed.ids)}
+	r := Report{
+		Self: m.self, State: m.State(), Listed: m.joined, Authority: m.AuthorityLeft(now), Placed: slices.Clone(m.placed.ids),
+	}
 	r.Wait, r.Waits = m.Waits(now)
 	ids := append(m.others(), m.self.ID)
 	slices.Sort(ids)

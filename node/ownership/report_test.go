@@ -88,7 +88,8 @@ func TestWaitsForOwners(t *testing.T) {
 	m := w.hosts["n000"].m
 	waits := func() (Wait, string) { return m.Waits(w.hosts["n000"].time()) }
 	w.until(t, "a wait for owners", func() bool { got, _ := waits(); return got == WaitOwners })
-	if _, text := waits(); !strings.HasPrefix(text, "waits for ") || !strings.HasSuffix(text, " of 12 partitions to be taken over from n001") {
+	_, text := waits()
+	if !strings.HasPrefix(text, "waits for ") || !strings.HasSuffix(text, " of 12 partitions to be taken over from n001") {
 		t.Error(text)
 	}
 	w.until(t, "an end to it", func() bool { got, _ := waits(); return got == WaitNone })
@@ -98,7 +99,9 @@ func TestWaitsForOwners(t *testing.T) {
 		r.Members[i].Heard < 300*ms || r.Members[i].Acknowledged < 300*ms {
 		t.Errorf("%+v", r.Members)
 	}
-	minted := slices.ContainsFunc(r.Partitions, func(p PartitionReport) bool { return p.Last.How == Minted && p.Last.From == "n001" })
+	minted := slices.ContainsFunc(r.Partitions, func(p PartitionReport) bool {
+		return p.Last.How == Minted && p.Last.From == "n001"
+	})
 	if !minted && m.Counters().Mints > 0 {
 		t.Errorf("it took over from n001 and does not say so: %+v", r.Partitions)
 	}

@@ -13,14 +13,14 @@ import (
 type Wait uint8
 
 const (
-	WaitNone       Wait = iota
-	WaitSuperseded      // a newer process has its id: it waits for ever
-	WaitMeet            // it knows nobody
-	WaitFound           // it knows others, and none of them knows a cluster
-	WaitRecall          // it was a member before, and has to be told what it knew
-	WaitTakenIn         // a majority has to take it in
-	WaitAuthority       // a majority has to acknowledge it
-	WaitOwners          // owners are silent, and their partitions not taken over yet
+	WaitNone       Wait = iota // all is well
+	WaitSuperseded             // a newer process has its id: it waits for ever
+	WaitMeet                   // it knows nobody
+	WaitFound                  // it knows others, and none of them knows a cluster
+	WaitRecall                 // it was a member before, and has to be told what it knew
+	WaitTakenIn                // a majority has to take it in
+	WaitAuthority              // a majority has to acknowledge it
+	WaitOwners                 // owners are silent, and their partitions not taken over yet
 )
 
 // Waits returns what keeps this node from doing its part, and a sentence about it that begins with a verb, as in "n1 has

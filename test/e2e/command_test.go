@@ -34,13 +34,13 @@ func TestDemo(t *testing.T) {
 	}
 	var got struct {
 		sums
-		Hot       sums  `json:"hot_key"`
-		Others    sums  `json:"other_keys"`
+		Hot       sums    `json:"hot_key"`
+		Others    sums    `json:"other_keys"`
 		Killed    string  `json:"killed"`
 		Lost      int     `json:"lost_keys"`
 		Ownerless float64 `json:"ownerless_seconds"`
 		Errors    int64   `json:"errors"`
-		Messages  int64 `json:"lease_messages"`
+		Messages  int64   `json:"lease_messages"`
 		HotLeases struct {
 			Out      int64 `json:"out"`
 			Lendable int64 `json:"lendable"`
@@ -140,7 +140,7 @@ func TestCommands(t *testing.T) {
 	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "leases", "replay", "demo",
 		"DROSSEL_TABLE_BYTES", "Exit codes:")
 	run(t, "members", "--help").wants(t, 0, "guest", "--expect N", "forget")
-	run(t, "members", "forget", "--help").wants(t, 0, "gone for good")
+	run(t, "members", "forget", "--help").wants(t, 0, "Forget has the node at --addr drop a member", "forget NAME")
 	run(t, "members", "forget").wants(t, 1, "accepts 1 arg(s), received 0")
 	run(t, "members", "n2").wants(t, 1, `unknown command "n2"`)
 	run(t, "serve", "--help").wants(t, 0, "--gossip", "--secret-file", "SIGTERM")
@@ -169,8 +169,8 @@ func TestRing(t *testing.T) {
 		t.Errorf("%+v", ring)
 	}
 	run(t, "ring", "--addr", nodes[1].http).wants(t, 0,
-		"as n2 sees it: partitions=101 ", "IF LOST", fmt.Sprintf("%d to n2", a.Partitions), fmt.Sprintf("n2 decides %d,", b.Partitions),
-		fmt.Sprintf("%d came", b.Partitions), "received from n1")
+		"as n2 sees it: partitions=101 ", "IF LOST", fmt.Sprintf("%d to n2", a.Partitions),
+		fmt.Sprintf("n2 decides %d,", b.Partitions), fmt.Sprintf("%d came", b.Partitions), "received from n1")
 	run(t, "ring", "partitions", "--addr", nodes[1].http).wants(t, 0, "PARTITION", "100 ", "copy ", "open ", "received from n1")
 	r = run(t, "ring", "partitions", "--addr", nodes[1].http, "--json")
 	var all []struct {
@@ -202,7 +202,8 @@ func TestForget(t *testing.T) {
 	waitFor(t, "n1 to wait", func() bool {
 		return strings.Contains(run(t, "members", "--addr", alive.http).stdout, why)
 	})
-	run(t, "members", "--addr", alive.http).wants(t, 1, "\nwarning: "+why, "`drossel members forget n2` if it is gone for good", "no answer: ")
+	run(t, "members", "--addr", alive.http).wants(t, 1, "\nwarning: "+why, "`drossel members forget n2` if it is gone for good",
+		"no answer: ")
 	alive.logged(t, "level=WARN", "this node has no authority: 1 of 2 members acknowledges it")
 	forget("n2").wants(t, 0, "n2 is forgotten")
 	forget("n2").wants(t, 1, `has ["n1"]`)

@@ -40,7 +40,19 @@ policies:
 // then. Each test has a label of its own, so that a node never meets one of another test at a port used before.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	d := launch(t, command{}, append([]string{
+	return command{}.start(t, args...)
+}
+
+// startSwift is start without the race detector. With it three nodes with nothing to do keep a processor busy, and if
+// callers come in addition they are too slow for each other: the tests of nodes that are lost would lose others.
+func startSwift(t *testing.T, args ...string) *daemon {
+	t.Helper()
+	return command{swift: true}.start(t, args...)
+}
+
+func (c command) start(t *testing.T, args ...string) *daemon {
+	t.Helper()
+	d := launch(t, c, append([]string{
 		"--gossip", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--label", t.Name(),
 	}, args...)...)
 	d.ready(t)

@@ -97,7 +97,7 @@ func (x *islands) remove(t *testing.T) {
 // start starts a daemon in a namespace.
 func (x *islands) start(t *testing.T, i int, args ...string) *daemon {
 	t.Helper()
-	in := command{by: []string{"ip", "netns", "exec", x.space(i)}}
+	in := command{swift: true, by: []string{"ip", "netns", "exec", x.space(i)}}
 	d := launch(t, in, append([]string{
 		"--name", fmt.Sprint("n", i+1), "--label", t.Name(), "--insecure",
 		"--gossip", x.inner(i) + ":0", "--grpc", x.outer(i) + ":0", "--http", x.outer(i) + ":0",

@@ -34,7 +34,7 @@ type loss struct {
 func newLoss(t *testing.T) *loss {
 	t.Helper()
 	x := &loss{keys: names("user-", 40), ofLost: make(map[string]bool)}
-	x.nodes = cluster(t, 3, "--deadline", lossDeadline.String(), "--policy", file(t, "limits.yaml", slowPolicy))
+	x.nodes = command{swift: true}.cluster(t, 3, "--deadline", lossDeadline.String(), "--policy", file(t, "limits.yaml", slowPolicy))
 	for key, owner := range owners(t, newWeb(t), x.nodes[0], "api", x.keys) {
 		if owner == x.nodes[2].name {
 			x.ofLost[key] = true

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// binary is the program under test.
-var binary string
+// binary is the program under test, with the race detector if the tests have it, and swift the same without it.
+var binary, swift string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "drossel-e2e-")
@@ -27,8 +27,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	binary = filepath.Join(dir, "drossel")
-	if err := build(binary); err != nil {
+	binary, swift = filepath.Join(dir, "drossel"), filepath.Join(dir, "drossel")
+	err = build(swift)
+	if err == nil && raceDetector {
+		binary = filepath.Join(dir, "drossel-race")
+		err = build(binary, "-race")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.RemoveAll(dir)
 		os.Exit(1)
@@ -39,11 +44,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func build(to string) error {
-	args := []string{"build", "-o", to}
-	if raceDetector {
-		args = append(args, "-race")
-	}
+func build(to string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", to}, flags)
 	out, err := exec.Command("go", append(args, "../../cmd/drossel")...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
@@ -93,11 +95,16 @@ type command struct {
 	env   []string // NAME=value, of settings
 	stdin io.Reader
 	by    []string // what runs the program, instead of this process
+	swift bool     // the program has no race detector, with which it is ten times as slow
 }
 
 // prepare returns the process, not yet started.
 func (c command) prepare(ctx context.Context, args ...string) *exec.Cmd {
-	argv := slices.Concat(c.by, []string{binary}, args)
+	program := binary
+	if c.swift {
+		program = swift
+	}
+	argv := slices.Concat(c.by, []string{program}, args)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "DROSSEL_") {

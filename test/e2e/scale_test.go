@@ -21,7 +21,7 @@ type roster struct {
 func newRoster(t *testing.T, size, keys int) *roster {
 	t.Helper()
 	args := []string{"--deadline", "1s", "--policy", file(t, "limits.yaml", policies)}
-	r := &roster{args: args, now: cluster(t, size, args...)}
+	r := &roster{args: args, now: command{swift: true}.cluster(t, size, args...)}
 	r.load = startLoad(t, 6, names("user-", keys), r.now...)
 	r.load.more(t, int64(attempts*keys))
 	return r
@@ -34,7 +34,7 @@ func (r *roster) join(t *testing.T, name string) {
 	for _, d := range r.now {
 		seeds = append(seeds, d.gossip)
 	}
-	d := start(t, append([]string{"--name", name, "--join", strings.Join(seeds, ",")}, r.args...)...)
+	d := startSwift(t, append([]string{"--name", name, "--join", strings.Join(seeds, ",")}, r.args...)...)
 	r.load.add(t, d)
 	r.now = append(r.now, d)
 }

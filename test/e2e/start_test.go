@@ -41,7 +41,7 @@ func TestStartTogether(t *testing.T) {
 			begun := time.Now()
 			var all []*daemon
 			for i, own := range seeds {
-				all = append(all, launch(t, command{}, append([]string{
+				all = append(all, launch(t, command{swift: true}, append([]string{
 					"--name", fmt.Sprint("n", i+1), "--label", t.Name(), "--policy", limits, "--join", strings.Join(seeds, ","),
 					"--gossip", own, "--peer", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 				}, tt.args...)...))

@@ -15,13 +15,18 @@ var long = flag.Bool("long", false, "roll every node, and let nodes be paused an
 // cluster starts so many daemons, n1 and so on, and returns when all agree.
 func cluster(t *testing.T, size int, args ...string) []*daemon {
 	t.Helper()
+	return command{}.cluster(t, size, args...)
+}
+
+func (c command) cluster(t *testing.T, size int, args ...string) []*daemon {
+	t.Helper()
 	var all []*daemon
 	for i := range size {
 		own := append([]string{"--name", fmt.Sprint("n", i+1)}, args...)
 		if i > 0 {
 			own = append(own, "--join", all[0].gossip)
 		}
-		all = append(all, start(t, own...))
+		all = append(all, c.start(t, own...))
 	}
 	agreed(t, all...)
 	return all
