@@ -103,6 +103,9 @@ func (g *governor) run(ctx context.Context) {
 			g.machine.Tick(now)
 			g.watchAuthority(now)
 			g.alarm.look(now, g.machine, g.node.log)
+			if now < g.machine.Authority() {
+				g.parking.freeIf(func(part int) bool { return g.estates[part].open })
+			}
 		})
 		g.parking.expire(g.node.elapsed())
 	}

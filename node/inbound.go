@@ -186,7 +186,8 @@ func (in *inbound) delay(c *transport.Check, part int, g *table.Group, v *view) 
 	owner := v.owner(part)
 	switch {
 	case owner == v.self || c.Hop == transport.MaxHop:
-		return in.node.governor != nil && in.park(c, part, g)
+		gov := in.node.governor // which an outcast waits for in vain
+		return gov != nil && !gov.outcast.Load() && in.park(c, part, g)
 	case owner == nobody || c.Hop == maxPasses || v.links[owner] == nil:
 		return false
 	case v.route[part].given: // it waits there, and must not be sent back

@@ -54,14 +54,20 @@ func (p *parking) free(part int) {
 	delete(p.byPart, part)
 }
 
-func (p *parking) freeAll() {
+func (p *parking) freeAll() { p.freeIf(func(int) bool { return true }) }
+
+// freeIf frees what waits for some partitions. Those that are decided here are among them time and again: a check is
+// parked without the governor's lock, and perhaps just after its partition was opened.
+func (p *parking) freeIf(these func(part int) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, list := range p.byPart {
-		p.freed = append(p.freed, list...)
+	for part, list := range p.byPart {
+		if these(part) {
+			p.freed = append(p.freed, list...)
+			p.count -= len(list)
+			delete(p.byPart, part)
+		}
 	}
-	p.count = 0
-	clear(p.byPart)
 }
 
 func (p *parking) take() []*parked {

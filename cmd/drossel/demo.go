@@ -89,7 +89,7 @@ func printDemo(out io.Writer, r *demo.Report) error {
 		fmt.Fprintf(out, "one of them: %s\n", r.FirstError)
 	}
 	if r.Disturbed > 0 {
-		fmt.Fprintf(out, "\n%d times another node was taken for lost as well: this machine was too slow for its heartbeats.\n",
+		fmt.Fprintf(out, "\nTimes that another node was taken for lost as well: %d. This machine was too slow for its heartbeats.\n",
 			r.Disturbed)
 	}
 	_, err := fmt.Fprintf(out, `

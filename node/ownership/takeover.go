@@ -63,7 +63,7 @@ func (m *Machine) takeOver(now bucket.Instant) {
 		case now-t.since > bucket.Instant(claimTime): // it took too long: others may have been named
 			p.taking = nil
 		case t.fetching:
-		case now-t.since > bucket.Instant(copiesTime) || m.allAnswered(now, t):
+		case m.enough(now, part, t):
 			m.mint(now, part)
 		case now-t.asked >= bucket.Instant(copiesInterval) || t.asked == 0:
 			t.asked = now
@@ -81,11 +81,20 @@ func (m *Machine) takeOver(now bucket.Instant) {
 	}
 }
 
-// allAnswered says that there is nobody to wait for. Only the lost member's silence says that it will not answer: one that
-// was cut off until now has the newest copy perhaps, though it was not heard yet.
-func (m *Machine) allAnswered(now bucket.Instant, t *taking) bool {
+// enough says that copies need not be waited for any longer: all have answered, or had their time. Only the lost member's
+// silence says that it will not answer: one that was cut off until now has the newest copy perhaps, though it was not heard
+// yet. While there is no copy at all everybody is waited for, and longer: to begin with nothing is the worst that can happen.
+func (m *Machine) enough(now bucket.Instant, part int, t *taking) bool {
+	blank := len(t.found) == 0 && m.parts[part].ownCopy(part).Claim.Owner == ""
+	patience := copiesTime
+	if blank {
+		patience = noCopyTime
+	}
+	if now-t.since > bucket.Instant(patience) {
+		return true
+	}
 	for _, id := range m.list.members {
-		if id != m.self.ID && !t.answered[id] && (id != t.lost.ID || m.hears(now, id)) {
+		if id != m.self.ID && !t.answered[id] && (blank || id != t.lost.ID || m.hears(now, id)) {
 			return false
 		}
 	}

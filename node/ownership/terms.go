@@ -17,6 +17,8 @@ const (
 	claimTime = time.Second
 	// copiesTime is how long an heir waits for the copies of members that do not answer.
 	copiesTime = 60 * time.Millisecond
+	// noCopyTime is how long it waits for anybody while it knows of no copy.
+	noCopyTime = claimTime / 2
 
 	askInterval     = 50 * time.Millisecond
 	copiesInterval  = 10 * time.Millisecond

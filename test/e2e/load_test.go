@@ -51,18 +51,18 @@ type load struct {
 
 	mu      sync.Mutex
 	daemons []target
+	conns   []*grpc.ClientConn // of these, and of those removed
 	samples []sample
 }
 
 // target is a daemon with a connection to it.
 type target struct {
 	*daemon
-	conn *grpc.ClientConn
-	api  drosselv1.RateLimiterClient
+	api drosselv1.RateLimiterClient
 }
 
 // interval is between the checks of one caller: the daemons need some of the machine as well.
-const interval = 5 * time.Millisecond
+const interval = 10 * time.Millisecond
 
 // startLoad starts callers, which ask for one key after the other by the policy api.
 func startLoad(t *testing.T, callers int, keys []string, daemons ...*daemon) *load {
@@ -76,8 +76,8 @@ func startLoadOf(t *testing.T, policy string, callers int, keys []string, daemon
 	l := &load{policy: policy, keys: keys, cancel: cancel, client: newWeb(t)}
 	t.Cleanup(func() {
 		l.stop()
-		for _, d := range l.daemons {
-			d.conn.Close()
+		for _, c := range l.conns {
+			c.Close()
 		}
 	})
 	for _, d := range daemons {
@@ -98,19 +98,15 @@ func (l *load) add(t *testing.T, d *daemon) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.daemons = append(l.daemons, target{d, conn, drosselv1.NewRateLimiterClient(conn)})
+	l.conns = append(l.conns, conn)
+	l.daemons = append(l.daemons, target{d, drosselv1.NewRateLimiterClient(conn)})
 }
 
-// remove has a daemon asked no more. What is under way to it must have ended.
+// remove has a daemon asked no more.
 func (l *load) remove(d *daemon) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.daemons = slices.DeleteFunc(l.daemons, func(x target) bool {
-		if x.daemon == d {
-			x.conn.Close()
-		}
-		return x.daemon == d
-	})
+	l.daemons = slices.DeleteFunc(l.daemons, func(x target) bool { return x.daemon == d })
 }
 
 func (l *load) pick(turn int) target {

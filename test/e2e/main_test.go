@@ -59,9 +59,15 @@ const patience = time.Minute
 // waitFor waits for a condition.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+	waitEvery(t, 10*time.Millisecond, what, holds)
+}
+
+// waitEvery waits for a condition that is not to be looked at all the time.
+func waitEvery(t *testing.T, interval time.Duration, what string, holds func() bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	ticks := time.NewTicker(10 * time.Millisecond)
+	ticks := time.NewTicker(interval)
 	defer ticks.Stop()
 	for !holds() {
 		select {

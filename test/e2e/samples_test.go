@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -83,6 +84,37 @@ func names(prefix string, n int) []string {
 		all = append(all, fmt.Sprint(prefix, i))
 	}
 	return all
+}
+
+// useUp asks every daemon for every key so many times, and returns what was admitted, by key.
+func useUp(t *testing.T, client *web, policy string, keys []string, times int, daemons ...*daemon) map[string]int {
+	t.Helper()
+	var checks []object
+	for _, key := range keys {
+		checks = append(checks, object{"policy": policy, "key": key})
+	}
+	got := make(map[string]int)
+	for i := range times * len(daemons) {
+		d := daemons[i%len(daemons)]
+		var out struct {
+			Results []struct{ Decision *answer }
+		}
+		status, err := client.post(t.Context(), "http://"+d.http+"/v1/check_batch", object{"checks": checks}, &out)
+		if err != nil || status != http.StatusOK || len(out.Results) != len(keys) {
+			t.Fatalf("%s answers a batch of %d with %d, %d results, %v", d.name, len(keys), status, len(out.Results), err)
+		}
+		for j, r := range out.Results {
+			switch {
+			case r.Decision == nil:
+				t.Fatalf("%s does not decide about %s", d.name, keys[j])
+			case r.Decision.Degraded:
+				t.Errorf("nothing failed, and a failure rule at %s decided about %s", d.name, keys[j])
+			case r.Decision.Allowed:
+				got[keys[j]]++
+			}
+		}
+	}
+	return got
 }
 
 // owners returns who decides for each of the keys, as a daemon says.

@@ -66,7 +66,7 @@ func TestDeadSeeds(t *testing.T) {
 	for name, seed := range map[string]string{"closed port": closed.addr(), "says nothing": newMute(t).addr()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := start(t, "--join", seed, "--policy", file(t, "limits.yaml", policies))
+			d := start(t, "--join", seed, "--join-timeout", "1s", "--policy", file(t, "limits.yaml", policies))
 			d.logged(t, "level=WARN", "no seed answered", seed)
 			run(t, "check", "--addr", d.http, "api", "ann").wants(t, 0, "allowed: 9 of 10 left")
 			if list, code := d.members(t); len(list) != 1 || code != 0 {
@@ -85,7 +85,7 @@ func TestDeadSeeds(t *testing.T) {
 func TestLateSeed(t *testing.T) {
 	t.Parallel()
 	m := newMute(t)
-	d := start(t, "--name", "early", "--join", m.addr())
+	d := start(t, "--name", "early", "--join", m.addr(), "--join-timeout", "1s")
 	if list, _ := d.members(t); len(list) != 1 {
 		t.Fatalf("before the seed is there: %+v", list)
 	}

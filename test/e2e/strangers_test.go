@@ -30,7 +30,8 @@ func TestStrangers(t *testing.T) {
 			t.Parallel()
 			limits := file(t, "limits.yaml", policies)
 			first := start(t, append(tt.first, "--name", "first", "--policy", limits)...)
-			other := start(t, append(tt.other, "--name", "other", "--policy", limits, "--join", first.gossip)...)
+			other := start(t, append(tt.other, "--name", "other", "--policy", limits, "--join", first.gossip,
+				"--join-timeout", "1s")...)
 			both := []*daemon{first, other}
 			waitFor(t, "a log line with both values", func() bool {
 				for _, d := range both {

@@ -45,7 +45,7 @@ func agreed(t *testing.T, all ...*daemon) time.Duration {
 		}
 	}()
 	var want map[string]int
-	waitFor(t, fmt.Sprintf("%d daemons to be a whole cluster", len(all)), func() bool {
+	waitEvery(t, 100*time.Millisecond, fmt.Sprintf("%d daemons to be a whole cluster", len(all)), func() bool {
 		whole := true
 		seen = seen[:0]
 		var epoch float64

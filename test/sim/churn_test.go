@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var comings = flag.Int("comings", 15, "how many nodes come and go in TestComeAndGo")
+var comings = flag.Int("comings", defaultFleets, "how many nodes come and go in TestComeAndGo")
 
 // TestComeAndGo has many nodes join and leave, one after the other: what they needed is given back.
 func TestComeAndGo(t *testing.T) {

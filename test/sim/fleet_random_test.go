@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -191,14 +192,16 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// fleetSeeds are the seeds to run: -seed alone, or -seeds of them.
+var fleets = flag.Int("fleets", defaultFleets, "how many seeds TestFleetPlanned and TestFleetFaults run, from 1 up")
+
+// fleetSeeds are the seeds to run: -seed alone, or -fleets of them.
 func fleetSeeds() func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		if *seed != 0 {
 			yield(*seed)
 			return
 		}
-		for s := range uint64(*seeds) {
+		for s := range uint64(*fleets) {
 			if !yield(s + 1) {
 				return
 			}

@@ -345,7 +345,8 @@ func (g *fleetGroup) overs() []int64 {
 	return overs
 }
 
-// settle waits until all living nodes agree on the list, and every partition is held once; it returns how long it took.
+// settle waits until all living nodes agree on the list, and every partition is held once and by each its part; it returns
+// how long it took.
 func (f *fleet) settle() time.Duration {
 	f.t.Helper()
 	begun := time.Now()
@@ -355,7 +356,8 @@ func (f *fleet) settle() time.Duration {
 		first := living[0].Stats()
 		for _, m := range living {
 			s := m.Stats()
-			agree = agree && s.Epoch == first.Epoch && s.Members == len(living) && s.LinksUp == len(living)-1
+			agree = agree && s.Epoch == first.Epoch && s.Members == len(living) && s.LinksUp == len(living)-1 &&
+				s.OwnedPartitions > s.Partitions/(4*len(living))
 			owned += s.OwnedPartitions
 		}
 		if agree && owned == first.Partitions {

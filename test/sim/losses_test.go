@@ -86,3 +86,39 @@ func TestCut(t *testing.T) {
 		f.judge(true)
 	})
 }
+
+// TestLostOwnerEmpties: a limit that says so starts with nothing when its owner was lost, and nothing is admitted twice,
+// not even what was lent.
+func TestLostOwnerEmpties(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var groups []*fleetGroup
+		for i := range 20 {
+			groups = append(groups, &fleetGroup{policy: "exact", key: fmt.Sprint(i), perSec: 60, unreachable: policy.UnreachableDeny,
+				limits: []bucket.Limit{{Count: 1, Per: time.Minute, Burst: 100, OwnerLoss: bucket.LossEmpty}}})
+		}
+		f := newFleet(t, 1, groups, nil)
+		for i := range 3 {
+			f.start(name(i))
+		}
+		f.settle()
+		f.load()
+		time.Sleep(time.Second) // more than half of every burst is left, and what was taken last no copy has
+		f.crash(name(1))
+		time.Sleep(3 * time.Second)
+		f.stop.Store(true)
+		f.loading.Wait()
+		f.report("lost owner")
+		emptied := 0
+		for _, g := range groups {
+			if over := g.over(); over > 0 {
+				t.Errorf("%s/%s: %d admitted too much", g.policy, g.key, over)
+			}
+			if g.admitted < 90 {
+				emptied++
+			}
+		}
+		if emptied == 0 {
+			t.Error("no bucket was emptied: the test shows nothing")
+		}
+	})
+}

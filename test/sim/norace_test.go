@@ -3,6 +3,7 @@
 package sim
 
 const (
-	defaultSeeds = 20
-	raceDetector = false
+	defaultSeeds  = 20
+	defaultFleets = 20
+	raceDetector  = false
 )

@@ -3,7 +3,10 @@
 package sim
 
 // defaultSeeds is small, for a run takes seven times as long.
-const defaultSeeds = 5
+const (
+	defaultSeeds  = 5
+	defaultFleets = 1
+)
 
 // raceDetector says whether this was built with it.
 const raceDetector = true

@@ -45,6 +45,8 @@ const (
 	policyName = "demo"
 	hotPolicy  = "hot"
 	settleTime = time.Minute
+	// partitions are fewer than those of a real cluster: three nodes share this machine with their callers.
+	partitions = 251
 	// settlePlacement lets partitions move soon after a node has come: nobody wants to wait for that here.
 	settlePlacement = 100 * time.Millisecond
 )
@@ -118,6 +120,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 	c := new(cluster)
 	for i := range nodes {
 		cfg := node.Config{Name: fmt.Sprintf("n%d", i+1), Gossip: "127.0.0.1:0", Policies: set, Settle: settlePlacement}
+		cfg.Ring.Partitions = partitions
 		if i > 0 {
 			cfg.Join = []string{c.all[0].GossipAddr()}
 		}
@@ -143,7 +146,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 func (c *cluster) until(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	ticks := time.NewTicker(2 * time.Millisecond)
+	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
 	for !holds() {
 		select {
@@ -161,12 +164,12 @@ func (c *cluster) settled() bool {
 		return false
 	}
 	for _, n := range c.all {
-		if s := n.Stats(); s.LinksUp != nodes-1 || s.Ownership.Uncopied > 0 {
+		if s := n.Stats(); s.LinksUp != nodes-1 || s.Ownership.Open == 0 || s.Ownership.Uncopied > 0 {
 			return false
 		}
 	}
-	for _, m := range c.all[0].Ring().Members {
-		if m.Partitions != m.Placed || m.Partitions == 0 {
+	for _, p := range c.all[0].Partitions() {
+		if p.Owner != p.Placed {
 			return false
 		}
 	}
