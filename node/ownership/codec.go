@@ -33,6 +33,7 @@ const (
 	typeCopies     messageType = 16
 	typePrepare    messageType = 17
 	typeFinal      messageType = 18
+	typeMemory     messageType = 19
 )
 
 const (
@@ -49,7 +50,7 @@ const (
 // Append appends a message to b, as Decode reads it. The partitions of a message must ascend, as those of a Machine's
 // messages do, and its lists must be short enough: what breaks a bound of Decode is refused there. A Claim or Member
 // without an id is written as the zero one. It keeps nothing of the message, and allocates nothing beyond b, but for a
-// ListIs and for messages that name more than 16 members. A nil Message appends nothing.
+// ListIs or a Memory and for messages that name more than 16 members. A nil Message appends nothing.
 //
 // A message is its type, then its fields in the order of the struct. Terms, sequences and counts are uvarints,
 // incarnations and digests 8 bytes. Where members recur, a table of them follows the type, and fields name them by
@@ -69,6 +70,10 @@ func Append(b []byte, m Message) []byte {
 		return appendUint64(append(b, byte(typeLostYou)), m.Incarnation)
 	case *ListIs:
 		return appendList(append(b, byte(typeListIs)), m.List)
+	case *Memory:
+		t := make(table, 0, tableRoom).withMembers(m.Lost).withHeld(m.Claims)
+		b = t.append(appendList(append(b, byte(typeMemory)), m.List))
+		return t.appendHeld(t.appendNames(b, m.Lost), m.Claims)
 	case *Who:
 		return append(b, byte(typeWho))
 	case *NoList:

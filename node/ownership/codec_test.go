@@ -57,6 +57,10 @@ func everyType() []coded {
 				map[string]removal{"a": {1, 300}})},
 			`04 02` + a + b + `01 01 61 0000000000000001 ac02`, drawn[ListIs](),
 		},
+		{
+			&Memory{newList(map[string]uint64{"a": memberA.Incarnation}, nil), []Member{memberB}, held},
+			`13 01` + a + `00 02` + b + a + `01 01 04 04 02 ac02 01 00 00 01 02 a402 02 ac02`, drawn[Memory](),
+		},
 		{&Who{}, `05`, drawn[Who]()},
 		{&NoList{memberA.Incarnation}, `06 0102030405060708`, drawn[NoList]()},
 		{&Join{memberA.Incarnation}, `07 0102030405060708`, drawn[Join]()},
@@ -145,7 +149,7 @@ func TestRefused(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"nothing", ``, "type 0: cut short"},
 		{"type 0", `00`, "type 0: unknown"},
-		{"a type to come", `13`, "type 19: unknown"},
+		{"a type to come", `14`, "type 20: unknown"},
 		{"no state", `01` + zeros + `00 00` + zeros + `00`, "state 0, want 1 to 3"},
 		{"a state to come", `01` + zeros + `00 04` + zeros + `00`, "state 4, want 1 to 3"},
 		{"partition 65536", `0f 01 808004`, "partition 0 + 65536, want them to ascend below 65536"},

@@ -28,6 +28,11 @@ func (r *reader) message() Message {
 		return &LostYou{Incarnation: r.uint64()}
 	case typeListIs:
 		return &ListIs{List: r.list()}
+	case typeMemory:
+		m := &Memory{List: r.list()}
+		r.table()
+		m.Lost, m.Claims = entries(r, 1, (*reader).name), r.held()
+		return m
 	case typeWho:
 		return &Who{}
 	case typeNoList:

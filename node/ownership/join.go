@@ -81,7 +81,35 @@ func (m *Machine) who(from string) {
 		m.send(from, &NoList{m.self.Incarnation})
 		return
 	}
-	m.send(from, &ListIs{m.list})
+	msg := &Memory{List: m.list}
+	for _, id := range slices.Sorted(maps.Keys(m.voter.lost)) {
+		msg.Lost = append(msg.Lost, Member{id, m.voter.lost[id]})
+	}
+	for part, c := range m.voter.claimed {
+		if c.Owner != "" {
+			msg.Claims = append(msg.Claims, Held{part, c})
+		}
+	}
+	m.send(from, msg)
+}
+
+// remember takes in what another node remembers, as if this one did: of every majority that this node was of, it has met
+// another by the time it votes.
+func (m *Machine) remember(now bucket.Instant, from string, msg *Memory) {
+	if m.memory {
+		return
+	}
+	for _, who := range msg.Lost {
+		m.voter.lost[who.ID] = max(m.voter.lost[who.ID], who.Incarnation)
+	}
+	for _, h := range msg.Claims {
+		m.learn(now, h.Partition, h.Claim)
+		if m.inRange(h.Partition) && m.voter.claimed[h.Partition].Less(h.Claim) {
+			m.voter.claimed[h.Partition] = h.Claim
+		}
+	}
+	m.meet(now, from, true)
+	m.setList(now, m.list.Union(msg.List))
 }
 
 // meet notes what another node said.
@@ -92,7 +120,6 @@ func (m *Machine) meet(now bucket.Instant, from string, list bool) {
 }
 
 func (m *Machine) listIs(now bucket.Instant, from string, msg *ListIs) {
-	m.meet(now, from, true)
 	m.setList(now, m.list.Union(msg.List))
 	if m.list.digest != msg.List.digest {
 		m.send(from, &ListIs{m.list})

@@ -196,6 +196,8 @@ func (m *Machine) Receive(now bucket.Instant, from string, msg Message) {
 		m.lostMe(now, from, msg)
 	case *ListIs:
 		m.listIs(now, from, msg)
+	case *Memory:
+		m.remember(now, from, msg)
 	case *Who:
 		m.who(from)
 	case *NoList:

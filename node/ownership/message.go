@@ -62,7 +62,15 @@ type LostYou struct{ Incarnation uint64 }
 // ListIs carries a list. It is answered with the receiver's, if that is another after merging.
 type ListIs struct{ List List }
 
-// Who asks for a list; the answer is ListIs or NoList.
+// Memory answers who asks for the list with it, and with what its receiver may have forgotten: whose loss the sender has
+// confirmed, and the highest claims that it has acknowledged.
+type Memory struct {
+	List   List
+	Lost   []Member
+	Claims []Held
+}
+
+// Who asks for a list; the answer is Memory or NoList.
 type Who struct{}
 
 // NoList says that the sender has no list, or had one and lost it.
@@ -152,6 +160,7 @@ func (*Heartbeat) message()  {}
 func (*Ack) message()        {}
 func (*LostYou) message()    {}
 func (*ListIs) message()     {}
+func (*Memory) message()     {}
 func (*Who) message()        {}
 func (*NoList) message()     {}
 func (*Join) message()       {}

@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -18,9 +19,10 @@ type oracle struct {
 	gapFrom []time.Duration
 	gaps    []time.Duration
 	two     int // moments with two owners, in milliseconds
-	twoSaid string
 	wasTwo  []bool
-	blank   int
+	apart   bool // there may be clusters that do not know of each other
+	blank   int  // take-overs without a copy
+	founded int  // partitions
 }
 
 type lastOwner struct {
@@ -54,7 +56,6 @@ func (o *oracle) admit(part int) {
 			o.w.log("EXCESS of %d is %.0f, allowed %.0f", part, o.excess[part], o.allowed[part]+o.ruled[part])
 		}
 	}
-	o.w.admitted++
 }
 
 // over is by how much the worst partition has exceeded what faults allow.
@@ -76,6 +77,9 @@ func (o *oracle) most() (most float64) {
 func (o *oracle) minted(h *host, a *Mint) {
 	o.w.log("%s mints %d as %v from %v, level %.0f", h.id, a.Partition, a.Claim, a.From, h.held[a.Partition].level)
 	last := o.last[a.Partition]
+	if a.Founding {
+		o.founded++
+	}
 	if last == nil {
 		return
 	}
@@ -96,6 +100,13 @@ func (o *oracle) minted(h *host, a *Mint) {
 	o.allowed[a.Partition] += min(extra, o.w.cfg.capacity)
 }
 
+// forget begins anew, because all have gone and nothing is left.
+func (o *oracle) forget() {
+	for part := range o.level {
+		o.level[part], o.last[part] = o.w.cfg.capacity, nil
+	}
+}
+
 // watch looks every millisecond who decides.
 func (o *oracle) watch() {
 	for part := range o.excess {
@@ -106,12 +117,8 @@ func (o *oracle) watch() {
 				o.allowed[part] += o.w.cfg.capacity
 			}
 			o.allowed[part] += o.w.cfg.rate * fast * 0.001
-			if o.twoSaid == "" {
-				o.twoSaid = fmt.Sprintf("at %v partition %d is decided by", o.w.now, part)
-				for _, h := range deciders {
-					o.twoSaid += fmt.Sprintf(" %v (%v, list %v)", h.m.self, h.m.parts[part].held.claim, h.m.list.members)
-				}
-				o.w.log("TWO OWNERS %s", o.twoSaid)
+			if !o.apart {
+				o.w.fail("partition %d is decided by %s", part, describe(deciders, part))
 			}
 		}
 		o.wasTwo[part] = len(deciders) > 1
@@ -127,4 +134,12 @@ func (o *oracle) watch() {
 		}
 	}
 	o.w.after(time.Millisecond, o.watch)
+}
+
+func describe(deciders []*host, part int) string {
+	var all []string
+	for _, h := range deciders {
+		all = append(all, fmt.Sprintf("%v (%v, list %v)", h.m.self, h.m.parts[part].held.claim, h.m.list.members))
+	}
+	return strings.Join(all, " and ")
 }

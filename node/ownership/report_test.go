@@ -175,7 +175,7 @@ func TestWaitsToBeAMember(t *testing.T) {
 		"has met n1, and none knows a cluster: they found one once 3 have met (--expect)")
 
 	m = begin(0, "n1", "n3")
-	m.Receive(at(sec), "n1", &ListIs{NewList(Member{"n1", 10}, Member{"n2", 15}, Member{"n3", 10})})
+	m.Receive(at(sec), "n1", &Memory{List: NewList(Member{"n1", 10}, Member{"n2", 15}, Member{"n3", 10})})
 	says("returned", m, at(sec), WaitRecall, "has come back without its list and waits for 1 more of n3")
 
 	m = begin(0, "n1", "n3")

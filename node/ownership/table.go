@@ -18,6 +18,13 @@ func (t table) with(m Member) table {
 	return append(t, m)
 }
 
+func (t table) withMembers(all []Member) table {
+	for _, m := range all {
+		t = t.with(m)
+	}
+	return t
+}
+
 func (t table) withHeld(held []Held) table {
 	for i := range held {
 		t = t.with(held[i].Claim.Member())
@@ -51,6 +58,14 @@ func (t table) append(b []byte) []byte {
 // appendName names a member by its place, from 1, or nobody by 0.
 func (t table) appendName(b []byte, m Member) []byte {
 	return binary.AppendUvarint(b, uint64(slices.Index(t, m)+1))
+}
+
+func (t table) appendNames(b []byte, all []Member) []byte {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	for _, m := range all {
+		b = t.appendName(b, m)
+	}
+	return b
 }
 
 // appendClaim ends after the name if the claim is nobody's.

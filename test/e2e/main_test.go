@@ -104,6 +104,10 @@ type command struct {
 	swift bool     // the program has no race detector, with which it is ten times as slow
 }
 
+// endsAtOnce is in the environment of what is built with the race detector: by default it waits a second at its end, for
+// races in what still runs.
+const endsAtOnce = "GORACE=atexit_sleep_ms=0"
+
 // prepare returns the process, not yet started.
 func (c command) prepare(ctx context.Context, args ...string) *exec.Cmd {
 	program := binary
@@ -117,10 +121,7 @@ func (c command) prepare(ctx context.Context, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, pair)
 		}
 	}
-	if raceDetector {
-		// A program built with it waits a second at its end, by default, for races in what still runs.
-		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0")
-	}
+	cmd.Env = append(cmd.Env, endsAtOnce)
 	cmd.Env = append(cmd.Env, c.env...)
 	cmd.Stdin = c.stdin
 	return cmd

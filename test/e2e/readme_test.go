@@ -48,7 +48,7 @@ func apart(ctx context.Context, t *testing.T, script string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
 		"bash", "-euo", "pipefail", "-c", "ip link set lo up\n"+script)
 	// On a machine with other work 12 ms may pass before an owner answers; the commands show who decides, not how fast.
-	cmd.Env = append(os.Environ(), "DROSSEL_DEADLINE=10s")
+	cmd.Env = append(os.Environ(), "DROSSEL_DEADLINE=10s", endsAtOnce)
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }

@@ -66,6 +66,24 @@ func (r *roster) step(t *testing.T, what string, do func()) {
 	t.Logf("%-28s %4.1f s: %s", what, took.Seconds(), figures(since(r.load.sofar(), begun)))
 }
 
+// transfers prints what the nodes that are left have counted.
+func (r *roster) transfers(t *testing.T) {
+	t.Helper()
+	client := newWeb(t)
+	sum := make(map[string]float64)
+	for _, d := range r.now {
+		for name, n := range client.metrics(t, d) {
+			name, _, _ = strings.Cut(strings.TrimPrefix(name, "drossel_"), "_total{source=")
+			sum[name] += n
+		}
+	}
+	given := sum["ownership_transfer_duration_seconds_count"]
+	t.Logf("%d nodes: %v partitions received, %v given in %.1f ms each, %v minted, %.1f MB sent, %v fences", len(r.now),
+		sum[`ownership_moves_total{direction="received"}`], given,
+		1e3*sum["ownership_transfer_duration_seconds_sum"]/max(given, 1), sum["ownership_mints"],
+		sum["replication_sent_bytes_total"]/1e6, sum["ownership_fences_total"])
+}
+
 // exact ends the load. Every check must have been answered by whoever decides, and each key has got exactly its burst.
 func (r *roster) exact(t *testing.T, begun time.Time) {
 	t.Helper()
@@ -118,6 +136,7 @@ func TestScaleAndRoll(t *testing.T) {
 			agreed(t, r.now...)
 		})
 	}
+	r.transfers(t)
 	client := newWeb(t)
 	deciders := slices.Sorted(maps.Values(owners(t, client, r.now[0], "api", r.load.keys)))
 	if deciders = slices.Compact(deciders); len(deciders) != 3 {
@@ -140,5 +159,6 @@ func TestDeployment(t *testing.T) {
 		})
 	}
 	r.step(t, "whole again", func() { agreed(t, r.now...) })
+	r.transfers(t)
 	r.exact(t, begun)
 }

@@ -58,7 +58,7 @@ func (m *mute) close() {
 }
 
 // TestDeadSeeds starts daemons whose seeds don't answer: one hangs up at once, another never does. Each becomes ready
-// alone, says why, and serves.
+// as a guest of nobody, says why, and serves by its share, which is all.
 func TestDeadSeeds(t *testing.T) {
 	t.Parallel()
 	closed := newMute(t)
@@ -69,8 +69,8 @@ func TestDeadSeeds(t *testing.T) {
 			d := start(t, "--join", seed, "--join-timeout", "1s", "--policy", file(t, "limits.yaml", policies))
 			d.logged(t, "level=WARN", "no seed answered", seed)
 			run(t, "check", "--addr", d.http, "api", "ann").wants(t, 0, "allowed: 9 of 10 left")
-			if list, code := d.members(t); len(list) != 1 || code != 0 {
-				t.Errorf("exit code %d, %d members: %+v", code, len(list), list)
+			if list, code := d.members(t); len(list) != 1 || list[0].State != "guest" || code != 1 {
+				t.Errorf("exit code %d, members %+v, want itself alone, a guest", code, list)
 			}
 			if code, took := d.terminate(t); code != 0 {
 				t.Errorf("exit code %d after SIGTERM, want 0", code)

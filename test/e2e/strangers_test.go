@@ -6,7 +6,7 @@ import (
 )
 
 // TestStrangers points nodes at each other that differ in what must be the same on all nodes of a cluster. Both stay by
-// themselves, serve, and at least one says what both have.
+// themselves, one as a cluster and one as a guest of none, serve, and at least one says what both have.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	one := file(t, "one", "the secret of one cluster")
@@ -43,9 +43,10 @@ func TestStrangers(t *testing.T) {
 				}
 				return false
 			})
-			for _, d := range both {
-				if list, code := d.members(t); len(list) != 1 || code != 0 {
-					t.Errorf("%s: exit code %d, members %+v, want itself alone", d.name, code, list)
+			for i, d := range both {
+				state := []string{"active", "guest"}[i]
+				if list, code := d.members(t); len(list) != 1 || list[0].State != state || code != i {
+					t.Errorf("%s: exit code %d, members %+v, want itself alone, %s", d.name, code, list, state)
 				}
 				run(t, "check", "--addr", d.http, "api", "ann").wants(t, 0, "allowed: 9 of 10 left", "at "+d.name)
 			}

@@ -1,0 +1,262 @@
+package ownership
+
+const (
+	scenes     = "TestScenarios/"
+	votes      = "func (m *Machine) votes(now bucket.Instant) bool { return "
+	confirming = "	if now-m.born <= drift(m.fence()) || now <= m.changed {\n"
+	agreement  = "	if len(s.by) >= m.list.Majority() {\n"
+	elects     = "	return term, n >= m.list.Majority()\n"
+	moves      = "		c := Claim{Epoch{move.Claim.Term + 1, m.self.Incarnation}, m.self.ID}\n"
+	mints      = "	c := Claim{Epoch{max(t.term, own.Claim.Term) + 2, m.self.Incarnation}, m.self.ID}\n"
+	stops      = "		case !h.frozen && (m.gone(now, h.to) || m.placed.owner(part) != h.to.ID):\n"
+	merges     = "	return l.merge(other)\n"
+	refuses    = "c.Less(v.claimed[n.Partition]) || h.open(now) && h.Member != who && c.Term <= h.Term+2"
+	needs      = "		need := min(n-m.list.Majority()+1, n-1)\n"
+	listens    = "	if m.voter.isLost(who) {\n		m.send(from, &LostYou{who.Incarnation})\n		return\n	}\n"
+)
+
+// mutants are the rules of DESIGN.md broken one by one.
+var mutants = []mutant{
+	// Authority.
+	{"decision after authority ran out", scenes + "owner alone", []edit{
+		{"heartbeat.go", "	until := b.sent + bucket.Instant(Fence(n))\n", "	until := b.sent + 2*bucket.Instant(Fence(n))\n"},
+	}},
+	{"authority from receipt", scenes + "owner alone", []edit{
+		{"heartbeat.go", "	until := b.sent + bucket.Instant(Fence(n))\n", "	until := now + bucket.Instant(Fence(n))\n"},
+	}},
+	{"authority without a majority", scenes + "owner alone", []edit{
+		{"heartbeat.go", "	majority := n/2 + 1\n", "	majority := n / 2\n"},
+	}},
+	{"no epsilon", scenes + "owner alone", []edit{
+		{"terms.go", "return bucket.Instant(d + d/1000*21)", "return bucket.Instant(d)"},
+	}},
+	{"an acknowledgement of another incarnation counts", "TestAuthorityIsOfOneIncarnation", []edit{
+		{"heartbeat.go", "	if a.Incarnation != m.self.Incarnation {\n", "	if false {\n"},
+		{"machine.go", "	m.beats = nil\n", ""},
+	}},
+	{"a heartbeat that names nothing", scenes + "holder dies, newcomer is cut off", []edit{
+		{"takeover.go", "	p.held = &holding{claim: c, since: now}\n", "	p.held = &holding{claim: c, since: now, open: true}\n	m.act(&Open{part, c})\n"},
+	}},
+	{"acknowledged under another list", "TestVoterWantsOneList", []edit{
+		{"heartbeat.go", "	if hb.Digest != m.list.digest {\n		m.early[from] = hb\n		return\n	}\n", ""},
+	}},
+	{"what is refused is decided", "TestAuthorityOfAPartition", []edit{
+		{"heartbeat.go", "		m.pauseLate()\n", ""},
+	}},
+	{"who is refused by a majority goes on", "TestAuthorityOfAPartition", []edit{
+		{"heartbeat.go", "		if no > n-majority {\n", "		if false {\n"},
+	}},
+	{"self-vote while quiet", "TestAuthorityWhileQuiet", []edit{
+		{"heartbeat.go", "	if m.votes(now) {\n		b.acks", "	if m.joined {\n		b.acks"},
+	}},
+	{"no quiet after a return", "TestVoterIsQuiet", []edit{
+		{"heartbeat.go", "	return m.returned && ", "	return false && "},
+	}},
+
+	// What a voter must not contradict.
+	{"lower epoch accepted", "TestVoterRefuses", []edit{
+		{"heartbeat.go", "c.Less(v.claimed[n.Partition]) || ", ""},
+	}},
+	{"refused claims acknowledged", "TestVoterRefuses", []edit{
+		{"heartbeat.go", "			refused = append(refused, Held{n.Partition, v.claimed[n.Partition]})\n", ""},
+	}},
+	{"another claims while the heir has time", "TestVoterKeepsItsHeir", []edit{
+		{"heartbeat.go", " || h.open(now) && h.Member != who && c.Term <= h.Term+2", ""},
+	}},
+	{"a lower claim is learned", scenes + "chaos", []edit{
+		{"machine.go", "		case h.claim.Less(c):\n", "		default:\n"},
+	}},
+	{"a higher claim is not heeded", "TestFoundApart", []edit{
+		{"machine.go", "		case h.claim.Less(c):\n", "		case false:\n"},
+	}},
+	{"acknowledgement after confirming", scenes + "owner back while the heir waits for copies", []edit{
+		{"heartbeat.go", listens, ""},
+		{"heartbeat.go", "hb.Digest == m.list.digest && !m.voter.isLost(who)", "hb.Digest == m.list.digest"},
+	}},
+	{"confirmation by one who just acknowledged", scenes + "owner and heir apart", []edit{
+		{"loss.go", "		if now <= v.acked[msg.Lost] {\n			return nil\n		}\n", ""},
+	}},
+	{"loss confirmed right after the start", "TestVoterConfirmsNothingAfterItsStart", []edit{
+		{"loss.go", confirming, "	if now <= m.changed {\n"},
+	}},
+	{"loss confirmed right after a change of the list", scenes + "the cut moves as two are forgotten", []edit{
+		{"loss.go", confirming, "	if now-m.born <= drift(m.fence()) {\n"},
+	}},
+	{"heirs not remembered", "TestVoterKeepsItsHeir", []edit{
+		{"loss.go", "		if !h.open(now) {\n", "		if true {\n"},
+	}},
+	{"a partition that has another owner by now is given away", "TestVoterKeepsItsHeir", []edit{
+		{"loss.go", "if !m.inRange(ask.Partition) || m.passed(ask) {", "if !m.inRange(ask.Partition) {"},
+	}},
+	{"a member without memory that votes", scenes + "back without memory, between two", []edit{
+		{"heartbeat.go", votes + "m.joined && m.memory && ", votes + "m.joined && "},
+	}},
+	{"a member that remembers too early", scenes + "back without memory", []edit{
+		{"join.go", needs, "		need := 0 * n\n"},
+	}},
+
+	// Losses, and what comes of them.
+	{"mint without majority", scenes + "owner and heir apart", []edit{
+		{"loss.go", elects, "	return term, n >= 1\n"},
+	}},
+	{"confirmations kept across a change of the list", scenes + "the cut moves as two are forgotten", []edit{
+		{"join.go", "	clear(m.asks)\n", ""},
+		{"loss.go", "	if a == nil || a.digest != m.list.digest {\n", "	if a == nil {\n"},
+		{"loss.go", "	if a == nil || a.digest != m.list.digest || msg.Digest != a.digest || ", "	if a == nil || "},
+	}},
+	{"late confirmations counted", scenes + "chaos", []edit{
+		{"loss.go", "|| msg.Digest != a.digest ", ""},
+	}},
+	{"loss confirmed under another list", "TestVoterConfirms", []edit{
+		{"loss.go", "|| !m.memory || msg.Digest != m.list.digest || msg.Lost == m.self", "|| !m.memory || msg.Lost == m.self"},
+		{"loss.go", "msg.Digest != a.digest ||", ""},
+	}},
+	{"old replies counted", scenes + "chaos", []edit{
+		{"loss.go", " && now-r.at <= bucket.Instant(claimTime) {\n			n++", " {\n			n++"},
+	}},
+	{"an heir that takes its time", scenes + "chaos", []edit{
+		{"takeover.go", "		case now-t.since > bucket.Instant(claimTime):", "		case false:"},
+	}},
+	{"a take-over that raises the term by one", scenes + "holder dies, newcomer is cut off", []edit{
+		{"takeover.go", mints, "	c := Claim{Epoch{max(t.term, own.Claim.Term) + 1, m.self.Incarnation}, m.self.ID}\n"},
+	}},
+	{"a take-over by its own term", scenes + "chaos", []edit{
+		{"loss.go", "			term = max(term, r.heir.Term)\n", ""},
+		{"takeover.go", mints, "	c := Claim{Epoch{own.Claim.Term + 2, m.self.Incarnation}, m.self.ID}\n"},
+	}},
+	{"a mint without asking for copies", scenes + "chaos", []edit{
+		{"takeover.go", "		case m.enough(now, part, t):\n", "		case true:\n"},
+	}},
+	{"an heir that waits only for whom it hears", scenes + "heir hears late of the copies", []edit{
+		{"takeover.go", "(blank || id != t.lost.ID || m.hears(now, id))", "m.hears(now, id)"},
+	}},
+	{"a less fresh copy preferred", scenes + "crash", []edit{
+		{"takeover.go", "own.Less(c.Copy) && c.fails", "c.Claim.Owner != \"\" && !own.Less(c.Copy) && c.fails"},
+	}},
+	{"copies of a lost owner accepted", scenes + "owner back while the heir waits for copies", []edit{
+		{"replica.go", " || m.voter.isLost(s.Claim.Member())", ""},
+	}},
+	{"copies discarded too early", scenes + "heir dies too", []edit{
+		{"heartbeat.go", "r.at.ID != \"\" && r.at.ID != id && r.sentTo != id && m.incarnate(r.at.ID) == r.at", "r.sentTo != id"},
+	}},
+	{"an older snapshot accepted", scenes + "chaos", []edit{
+		{"replica.go", "	return c.Less(Copy{s.Partition, s.Claim, s.Seq}) && ", "	return "},
+	}},
+	{"two that name different heirs for ever", "TestDeaths", []edit{
+		{"loss.go", "		if (Claim{Epoch{ask.Term, msg.Lost.Incarnation}, msg.Lost.ID}).Less(c) {\n", "		if m.passed(ask) {\n"},
+	}},
+	{"nobody is the heir of the last one's former self", scenes + "of two one is back as the other leaves", []edit{
+		{"loss.go", "	if owners == nil { // there", "	if false { // there"},
+	}},
+	{"what nobody is known to hold is left", "TestDeaths", []edit{
+		{"loss.go", "owner.ID == \"\" && orphans || ", ""},
+	}},
+	{"who is lost does not notice", scenes + "pauses", []edit{
+		{"heartbeat.go", "(now > m.authority || m.stuck(now))", "false"},
+	}},
+	{"who is lost for some ends at once", scenes + "chaos", []edit{
+		{"heartbeat.go", " && (now > m.authority || m.stuck(now))", ""},
+	}},
+	{"what is stuck stays", scenes + "chaos", []edit{
+		{"heartbeat.go", "(now > m.authority || m.stuck(now))", "now > m.authority"},
+	}},
+
+	// Moves.
+	{"a transfer without a higher term", scenes + "joins", []edit{
+		{"transfer.go", moves, "		c := Claim{Epoch{move.Claim.Term, m.self.Incarnation}, m.self.ID}\n"},
+		{"transfer.go", "p.known.Term >= c.Term", "p.known.Term > c.Term"},
+	}},
+	{"a frozen move aborted", scenes + "newcomer dies in transfer", []edit{
+		{"transfer.go", stops, "		case m.gone(now, h.to) || m.placed.owner(part) != h.to.ID:\n"},
+		{"transfer.go", "	h.to = Member{}\n	m.act(&Stop{part})\n", "	h.to, h.frozen, h.staged, h.open = Member{}, false, false, false\n	m.act(&Stop{part})\n"},
+	}},
+	{"a frozen partition is named", scenes + "joins", []edit{
+		{"heartbeat.go", "h != nil && !h.frozen {\n			named", "h != nil {\n			named"},
+		{"heartbeat.go", "if h == nil || h.frozen || h.claim.Term", "if h == nil || h.claim.Term"},
+		{"heartbeat.go", "	if !h.open {\n		h.open = true\n", "	if !h.open || h.frozen {\n		h.open = true\n"},
+	}},
+	{"a move to whoever asks", scenes + "changes of the list race", []edit{
+		{"transfer.go", " && m.placed.owner(part) == p.wanted.ID && !m.gone(now, p.wanted) {", " {"},
+	}},
+	{"what was given away is not kept", scenes + "newcomer dies in transfer", []edit{
+		{"transfer.go", "	p.copy = Copy{part, h.claim, h.replica.seq + 1}\n", "	p.copy = Copy{}\n"},
+	}},
+	{"a target that dies is not taken over from", scenes + "newcomer dies in transfer", []edit{
+		{"loss.go", "h != nil && h.frozen && isGone(h.to)", "false && isGone(h.to)"},
+	}},
+	{"final messages said once", scenes + "chaos", []edit{
+		{"transfer.go", "		case h.staged && now-h.told", "		case h.staged && h.told == 0 && now-h.told"},
+	}},
+	{"an order is installed that is not the one staged", scenes + "chaos", []edit{
+		{"transfer.go", "p.staged != move.Claim || ", ""},
+	}},
+	{"who leaves does not wait for its copies", scenes + "chaos", []edit{
+		{"join.go", "p.held != nil || p.sole && m.lively > 1", "p.held != nil"},
+	}},
+	{"who leaves is off the list before it has handed over", scenes + "joins and leaves", []edit{
+		{"change.go", " && !m.holds() {", " {"},
+	}},
+
+	// The list.
+	{"joins without majority", scenes + "cut with joins", []edit{
+		{"change.go", agreement, "	if !c.Remove || len(s.by) >= m.list.Majority() {\n"},
+	}},
+	{"forgetting without majority", scenes + "the cut moves as two are forgotten", []edit{
+		{"change.go", agreement, "	if c.Remove || len(s.by) >= m.list.Majority() {\n"},
+	}},
+	{"agreed under another list", "TestVoterIsQuiet", []edit{
+		{"change.go", "m.votes(now) && msg.Digest == m.list.digest", "m.votes(now)"},
+		{"change.go", "s != nil && s.digest == m.list.digest && msg.Digest == s.digest && ", "s != nil && "},
+		{"join.go", "	clear(m.seconds)\n", ""},
+	}},
+	{"a member without memory that agrees", "TestVoterIsQuiet", []edit{
+		{"change.go", "m.votes(now) && msg.Digest == m.list.digest", "msg.Digest == m.list.digest"},
+	}},
+	{"last write wins", "TestListMerges", []edit{
+		{"list.go", merges, "	return other\n"},
+	}},
+	{"last write wins, as nodes see it", scenes + "changes of the list race", []edit{
+		{"list.go", merges, "	return other\n"},
+	}},
+	{"tombstones kept for ever", "TestTurnover", []edit{
+		{"list.go", "	if len(removed) <= maxRemovals {\n", "	if true {\n"},
+	}},
+	{"a removal forgotten", "TestListMerges", []edit{
+		{"list.go", "		removed[id] = removal{max(was.incarnation, r.incarnation), max(was.stamp, r.stamp)}\n",
+			"		removed[id] = removal{max(was.incarnation, r.incarnation), r.stamp}\n"},
+	}},
+	{"who was replaced goes on", "TestTwins", []edit{
+		{"join.go", "	case m.memory && m.list.added[m.self.ID] > m.self.Incarnation:\n", "	case false:\n"},
+	}},
+	{"who was dropped goes on", scenes + "forgotten, and back on the other side", []edit{
+		{"join.go", "			m.renew(now, \"it was dropped from the list\")\n", "			m.joined = true\n"},
+	}},
+
+	// Founding.
+	{"everybody founds", "TestFoundTogether", []edit{
+		{"join.go", " || p.ID < m.self.ID {", " {"},
+	}},
+	{"who has met nobody founds", "TestFoundNever", []edit{
+		{"join.go", "	return fresh > 0 && now", "	return now"},
+	}},
+	{"fewer than expected found", "TestFoundWhatIsExpected", []edit{
+		{"join.go", "return fresh+1 >= m.cfg.Expect", "return fresh+2 >= m.cfg.Expect"},
+	}},
+	{"who is alone for good does not begin again", "TestLastLeaves", []edit{
+		{"join.go", "		} else { // the last member has left: begin again\n", "		} else if false {\n"},
+	}},
+
+	// Placement, and what must not grow.
+	{"placement that does not wait", "TestPlacementSettles", []edit{
+		{"placement.go", "p.owners != nil && now-p.since < bucket.Instant(m.cfg.Settle)", "false"},
+	}},
+	{"who is lost stays remembered", "TestTurnover", []edit{
+		{"join.go", "	maps.DeleteFunc(m.voter.lost, func(id string, _ uint64) bool { return id != \"\" && !m.list.Has(id) })\n", ""},
+	}},
+	{"who was acknowledged stays remembered", "TestTurnover", []edit{
+		{"join.go", "	maps.DeleteFunc(m.voter.acked, func(_ Member, until bucket.Instant) bool { return until < now })\n", ""},
+	}},
+	{"timers stay remembered", "TestTurnover", []edit{
+		{"join.go", "	maps.DeleteFunc(m.next, func(_ timer, at bucket.Instant) bool { return at < now })\n", ""},
+	}},
+}

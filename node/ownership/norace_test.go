@@ -1,0 +1,5 @@
+//go:build !race
+
+package ownership
+
+const raceDetector = false
