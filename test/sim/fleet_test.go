@@ -37,11 +37,10 @@ type fleet struct {
 
 	mu    sync.Mutex
 	nodes map[string]*member
-	slow  bool // messages take time
 
-	loading                             sync.WaitGroup
-	stop                                atomic.Bool
-	checks, degraded, failed, elsewhere atomic.Int64
+	loading                  sync.WaitGroup
+	stop                     atomic.Bool
+	checks, degraded, failed atomic.Int64
 }
 
 // member is a node of a fleet, alive or not.
