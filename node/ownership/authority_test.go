@@ -178,3 +178,23 @@ func TestLostMe(t *testing.T) {
 		t.Error("it does not end though what it claims is refused for long")
 	}
 }
+
+// TestOutbid: who hears of a higher claim than its own gives the partition up, and owes what it admitted; a lower one says
+// nothing.
+func TestOutbid(t *testing.T) {
+	v := newVoting(t, "a", "b", "c")
+	own := v.holds(4)
+	for _, c := range []Claim{{Epoch{3, 99}, "b"}, {Epoch{4, 9}, "c"}, {Epoch{4, 10}, ""}, own} {
+		v.Receive(v.now, "b", &Owners{[]Held{{0, c}}})
+		if v.parts[0].held == nil || v.parts[0].known != own {
+			t.Fatalf("%v is given up for %v", own, c)
+		}
+	}
+	v.Receive(v.now, "c", v.names(4)) // equal terms: c is higher than a
+	if acts := v.Take().Acts; v.parts[0].held != nil || len(acts) != 1 || *acts[0].(*Shut) != (Shut{0, true}) {
+		t.Errorf("%v is held against a higher claim, or given up by %v", own, acts)
+	}
+	if owner, _ := v.Decider(v.now, 0); owner != "c" {
+		t.Errorf("%q decides", owner)
+	}
+}

@@ -70,6 +70,20 @@ var cutScenarios = []scenario{
 			})
 			return 6 * sec
 		}},
+	{name: "owner back while its heir sleeps", nodes: func(int) int { return 5 },
+		plan: func(w *world, r *rand.Rand, n int) time.Duration {
+			w.after(span(r, 1000, 1500), func() {
+				owner, heir, _ := w.heirOf(r.IntN(w.cfg.partitions))
+				w.split(only(owner), true)
+				w.after(span(r, 380, 420), func() { w.pause(heir, span(r, 200, 900)) })
+				w.after(span(r, 430, 600), func() {
+					w.split(only(owner), false)
+					w.both(owner, heir, true)
+				})
+				w.after(3*sec, func() { w.both(owner, heir, false) })
+			})
+			return 6 * sec
+		}},
 	{name: "heir hears late of the copies", plan: func(w *world, r *rand.Rand, n int) time.Duration {
 		w.after(span(r, 1000, 1500), func() {
 			owner, heir, ok := w.heirOf(r.IntN(w.cfg.partitions))

@@ -34,7 +34,7 @@ var mutants = []mutant{
 		{"heartbeat.go", "	if a.Incarnation != m.self.Incarnation {\n", "	if false {\n"},
 		{"machine.go", "	m.beats = nil\n", ""},
 	}},
-	{"a heartbeat that names nothing", scenes + "holder dies, newcomer is cut off", []edit{
+	{"a heartbeat that names nothing", "TestAuthority", []edit{
 		{"takeover.go", "	p.held = &holding{claim: c, since: now}\n", "	p.held = &holding{claim: c, since: now, open: true}\n	m.act(&Open{part, c})\n"},
 	}},
 	{"acknowledged under another list", "TestVoterWantsOneList", []edit{
@@ -66,10 +66,10 @@ var mutants = []mutant{
 	{"a lower claim is learned", scenes + "chaos", []edit{
 		{"machine.go", "		case h.claim.Less(c):\n", "		default:\n"},
 	}},
-	{"a higher claim is not heeded", "TestFoundApart", []edit{
+	{"a higher claim is not heeded", "TestOutbid", []edit{
 		{"machine.go", "		case h.claim.Less(c):\n", "		case false:\n"},
 	}},
-	{"acknowledgement after confirming", scenes + "owner back while the heir waits for copies", []edit{
+	{"acknowledgement after confirming", scenes + "owner back while its heir sleeps", []edit{
 		{"heartbeat.go", listens, ""},
 		{"heartbeat.go", "hb.Digest == m.list.digest && !m.voter.isLost(who)", "hb.Digest == m.list.digest"},
 	}},

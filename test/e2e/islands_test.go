@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -26,6 +30,7 @@ func newIslands(t *testing.T, n int) *islands {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skipf("network namespaces are made with ip, of iproute2: %v", err)
 	}
+	sweepIslands(t)
 	pid := os.Getpid()
 	// 198.18.0.0/15 is for tests of networks, RFC 2544. No other process that runs has this pid, and few have this network.
 	x := &islands{tag: fmt.Sprintf("dr%x", pid), net: fmt.Sprintf("198.%d.%d", 18+pid/256%2, pid%256), all: n}
@@ -47,6 +52,31 @@ func newIslands(t *testing.T, n int) *islands {
 		x.cable(t, i, "t", x.outer(i))
 	}
 	return x
+}
+
+// sweepIslands removes what tests have left that were killed before they could: their names say by which process.
+func sweepIslands(t *testing.T) {
+	t.Helper()
+	list, err := exec.Command("ip", "netns", "list").Output()
+	if err != nil {
+		t.Skipf("network namespaces are not permitted here: %v", err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(dr([0-9a-f]+))-\d+`).FindAllStringSubmatch(string(list), -1) {
+		pid, err := strconv.ParseInt(m[2], 16, 32)
+		if err != nil || !errors.Is(syscall.Kill(int(pid), 0), syscall.ESRCH) {
+			continue
+		}
+		left, _ := exec.Command("ip", "netns", "pids", m[0]).Output() // none, if that is not known
+		for _, word := range strings.Fields(string(left)) {
+			if daemon, err := strconv.Atoi(word); err == nil {
+				syscall.Kill(daemon, syscall.SIGKILL) // or it has ended meanwhile
+			}
+		}
+		exec.Command("ip", "netns", "del", m[0]).Run() // or somebody else has swept as well
+		for _, end := range []string{"a", "b", "t"} {
+			exec.Command("ip", "link", "del", m[1]+end).Run()
+		}
+	}
 }
 
 func (x *islands) space(i int) string { return fmt.Sprintf("%s-%d", x.tag, i) }
@@ -94,14 +124,23 @@ func (x *islands) remove(t *testing.T) {
 	}
 }
 
-// start starts a daemon in a namespace.
-func (x *islands) start(t *testing.T, i int, args ...string) *daemon {
+// launch starts a daemon in each namespace, at ports that nobody else has there, and returns when all are ready.
+func (x *islands) launch(t *testing.T, args ...string) (all []*daemon) {
 	t.Helper()
-	in := command{swift: true, by: []string{"ip", "netns", "exec", x.space(i)}}
-	d := launch(t, in, append([]string{
-		"--name", fmt.Sprint("n", i+1), "--label", t.Name(), "--insecure",
-		"--gossip", x.inner(i) + ":0", "--grpc", x.outer(i) + ":0", "--http", x.outer(i) + ":0",
-	}, args...)...)
-	d.ready(t)
-	return d
+	var seeds []string
+	for i := range x.all {
+		seeds = append(seeds, x.inner(i)+":7946")
+	}
+	for i := range x.all {
+		in := command{swift: true, by: []string{"ip", "netns", "exec", x.space(i)}}
+		all = append(all, launch(t, in, append([]string{
+			"--name", fmt.Sprint("n", i+1), "--label", t.Name(), "--insecure",
+			"--gossip", seeds[i], "--grpc", x.outer(i) + ":7070", "--http", x.outer(i) + ":7080",
+			"--join", strings.Join(seeds, ","), "--expect", fmt.Sprint(x.all),
+		}, args...)...))
+	}
+	for _, d := range all {
+		d.ready(t)
+	}
+	return all
 }

@@ -133,6 +133,7 @@ func TestOwnerIsKilled(t *testing.T) {
 // TestOwnerIsPaused stops one of three nodes under load for a while, as a machine does that is suspended. It decides
 // nothing when it goes on, until it has been given something; then all three are a whole cluster again.
 func TestOwnerIsPaused(t *testing.T) {
+	takesLong(t)
 	t.Parallel()
 	x := newLoss(t)
 	paused := x.nodes[2]

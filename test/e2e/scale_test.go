@@ -107,12 +107,14 @@ func (r *roster) exact(t *testing.T, begun time.Time) {
 	}
 	slowest := slices.MaxFunc(samples, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
 	t.Logf("slowest: %v", slowest)
-	t.Logf("in all %s; %d extra admissions; %d times another daemon had to be asked", figures(samples), extra, r.load.turned.Load())
+	t.Logf("in all %s; %d extra admissions; %d times another daemon had to be asked", figures(samples), extra,
+		r.load.turned.Load())
 }
 
 // TestScaleAndRoll grows a cluster, restarts its nodes one by one and shrinks it again, under load from all sides. All
 // keys are used up before. No restart gives one of them anything, and nobody who asks notices.
 func TestScaleAndRoll(t *testing.T) {
+	takesLong(t)
 	t.Parallel()
 	begun := time.Now()
 	size, rolls := 4, 2
@@ -148,6 +150,7 @@ func TestScaleAndRoll(t *testing.T) {
 // TestDeployment replaces every node by one with another name, as deployments do: first the new one is started, then an
 // old one is stopped.
 func TestDeployment(t *testing.T) {
+	takesLong(t)
 	t.Parallel()
 	begun := time.Now()
 	r := newRoster(t, 3, 60)

@@ -24,6 +24,7 @@ func freeAddress(t *testing.T) string {
 // TestStartTogether starts three new nodes at the same moment, each with all three as its seeds, as a stateful set does.
 // They found one cluster, whether they are told how many they are or not.
 func TestStartTogether(t *testing.T) {
+	takesLong(t)
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -77,6 +78,7 @@ func once(t *testing.T, all []*daemon) {
 
 // TestOneToFive grows a single node to five and shrinks it to one again, under load.
 func TestOneToFive(t *testing.T) {
+	takesLong(t)
 	t.Parallel()
 	begun := time.Now()
 	r := newRoster(t, 1, 60)

@@ -12,7 +12,7 @@ import (
 
 // TestCrash: a crash costs what the owner had debited since its last snapshot, and never more than a burst.
 func TestCrash(t *testing.T) {
-	for seed := uint64(1); seed <= 5; seed++ {
+	for seed := uint64(1); seed <= min(5, defaultFleets); seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t, seed, fleetGroups(), nil)
 			for i := range 3 {
@@ -38,6 +38,9 @@ func TestCrash(t *testing.T) {
 
 // TestCut cuts two of five nodes off for 20 s: each rule for the unreachable does what it says, on both sides.
 func TestCut(t *testing.T) {
+	if raceDetector {
+		t.Skip("takes long with the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		limit := bucket.Limit{Count: 10, Per: time.Second, Burst: 100}
 		var groups []*fleetGroup

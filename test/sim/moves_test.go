@@ -12,6 +12,9 @@ import (
 // planned has nodes come and go as they do in good order: nothing may be admitted too much, and every check is decided by
 // an owner or by what it has lent.
 func planned(t *testing.T, seed uint64, nodes int, plan func(f *fleet)) {
+	if raceDetector && t.Name() != "TestRollSameIDs" {
+		t.Skip("one of these is enough with the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, seed, fleetGroups(), nil)
 		for i := range nodes {
