@@ -278,9 +278,7 @@ func TestChurn(t *testing.T) {
 	stop.Store(true)
 	callers.Wait()
 	for _, n := range nodes {
-		if w := n.waiting.Load(); w != 0 {
-			t.Errorf("%s: %d checks still wait", n.Name(), w)
-		}
+		waitFor(t, "all checks to be done", func() bool { return n.waiting.Load() == 0 })
 	}
 }
 

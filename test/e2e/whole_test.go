@@ -91,3 +91,12 @@ func placed(t *testing.T, partitions int, all []*daemon) map[string]int {
 	}
 	return of
 }
+
+// takesLong skips a test unless it was asked for: whole clusters that are grown, rolled and cut for a minute or so. The
+// simulation shows the same in the quick suite.
+func takesLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("run with -long")
+	}
+}
