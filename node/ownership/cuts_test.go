@@ -58,8 +58,8 @@ var cutScenarios = []scenario{
 	{name: "owner back while the heir waits for copies", nodes: func(int) int { return 5 },
 		plan: func(w *world, r *rand.Rand, n int) time.Duration {
 			w.after(span(r, 1000, 1500), func() {
-				owner, heir, _ := w.heirOf(r.IntN(w.cfg.partitions))
-				w.crash(w.ids[slices.IndexFunc(w.ids, func(id string) bool { return id != owner && id != heir })])
+				owner, heir, third := w.threeOf(r.IntN(w.cfg.partitions))
+				w.crash(third)
 				w.both(owner, heir, true)
 				w.after(600*ms, func() { w.split(only(owner), true) })
 				w.after(600*ms+span(r, 405, 500), func() {

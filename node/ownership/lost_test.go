@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -98,11 +97,25 @@ var lostScenarios = []scenario{
 		})
 		return 6 * sec
 	}},
+	{name: "back without memory, on the other side", forgetful: true, nodes: func(int) int { return 3 },
+		plan: func(w *world, r *rand.Rand, n int) time.Duration {
+			w.after(sec, func() {
+				owner, heir, third := w.threeOf(r.IntN(w.cfg.partitions))
+				w.split(only(owner), true)
+				w.after(span(r, 900, 1500), func() {
+					w.crash(third)
+					w.split(only(owner), false)
+					w.split(only(heir), true)
+				})
+				w.after(span(r, 1510, 1700), func() { w.restart(third) })
+				w.after(4*sec, func() { w.split(only(heir), false) })
+			})
+			return 7 * sec
+		}},
 	{name: "back without memory, between two", forgetful: true, nodes: func(int) int { return 3 },
 		plan: func(w *world, r *rand.Rand, n int) time.Duration {
 			w.after(sec, func() {
-				owner, heir, _ := w.heirOf(r.IntN(w.cfg.partitions))
-				third := w.ids[slices.IndexFunc(w.ids, func(id string) bool { return id != owner && id != heir })]
+				owner, heir, third := w.threeOf(r.IntN(w.cfg.partitions))
 				w.split(only(owner), true)
 				w.after(span(r, 700, 1200), func() { w.crash(third) })
 				w.after(span(r, 1300, 1500), func() {

@@ -91,7 +91,7 @@ var mutants = []mutant{
 	{"a member without memory that votes", scenes + "back without memory, between two", []edit{
 		{"heartbeat.go", votes + "m.joined && m.memory && ", votes + "m.joined && "},
 	}},
-	{"a member that remembers too early", scenes + "back without memory", []edit{
+	{"a member that remembers too early", scenes + "back without memory, on the other side", []edit{
 		{"join.go", needs, "		need := 0 * n\n"},
 	}},
 
@@ -99,22 +99,22 @@ var mutants = []mutant{
 	{"mint without majority", scenes + "owner and heir apart", []edit{
 		{"loss.go", elects, "	return term, n >= 1\n"},
 	}},
-	{"confirmations kept across a change of the list", scenes + "the cut moves as two are forgotten", []edit{
+	{"confirmations kept across a change of the list", "TestAskerBeginsAgain", []edit{
 		{"join.go", "	clear(m.asks)\n", ""},
 		{"loss.go", "	if a == nil || a.digest != m.list.digest {\n", "	if a == nil {\n"},
 		{"loss.go", "	if a == nil || a.digest != m.list.digest || msg.Digest != a.digest || ", "	if a == nil || "},
 	}},
-	{"late confirmations counted", scenes + "chaos", []edit{
+	{"late confirmations counted", "TestAskerCounts", []edit{
 		{"loss.go", "|| msg.Digest != a.digest ", ""},
 	}},
 	{"loss confirmed under another list", "TestVoterConfirms", []edit{
 		{"loss.go", "|| !m.memory || msg.Digest != m.list.digest || msg.Lost == m.self", "|| !m.memory || msg.Lost == m.self"},
 		{"loss.go", "msg.Digest != a.digest ||", ""},
 	}},
-	{"old replies counted", scenes + "chaos", []edit{
+	{"old replies counted", "TestAskerForgets", []edit{
 		{"loss.go", " && now-r.at <= bucket.Instant(claimTime) {\n			n++", " {\n			n++"},
 	}},
-	{"an heir that takes its time", scenes + "chaos", []edit{
+	{"an heir that takes its time", "TestHeirIsTooLate", []edit{
 		{"takeover.go", "		case now-t.since > bucket.Instant(claimTime):", "		case false:"},
 	}},
 	{"a take-over that raises the term by one", scenes + "holder dies, newcomer is cut off", []edit{

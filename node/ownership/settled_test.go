@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,12 @@ func (w *world) heirOf(part int) (owner, heir string, ok bool) {
 		return owner, "", false
 	}
 	return owner, ids[owners[part]], true
+}
+
+// threeOf returns also one who is neither.
+func (w *world) threeOf(part int) (owner, heir, third string) {
+	owner, heir, _ = w.heirOf(part)
+	return owner, heir, w.ids[slices.IndexFunc(w.ids, func(id string) bool { return id != owner && id != heir })]
 }
 
 func (w *world) deciders(part int) (all []*host) {
