@@ -37,11 +37,8 @@ func (h *host) carryOut(a Act) {
 		h.keep(a.Partition)
 	case *Shut:
 		l := h.held[a.Partition]
-		h.w.log("%s shuts %d, level %.0f, outbid %v", h.id, a.Partition, l.level, a.Outbid)
+		h.w.log("%s shuts %d, level %.0f", h.id, a.Partition, l.level)
 		h.keep(a.Partition)
-		if owed := l.spent - l.acked; a.Outbid && owed > 0 {
-			h.owe(a.Partition, owed)
-		}
 	case *Fetch:
 		h.tasks[a.Partition]++
 		h.fetch(a)

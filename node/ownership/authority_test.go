@@ -179,8 +179,7 @@ func TestLostMe(t *testing.T) {
 	}
 }
 
-// TestOutbid: who hears of a higher claim than its own gives the partition up, and owes what it admitted; a lower one says
-// nothing.
+// TestOutbid: who hears of a higher claim than its own gives the partition up; a lower one says nothing.
 func TestOutbid(t *testing.T) {
 	v := newVoting(t, "a", "b", "c")
 	own := v.holds(4)
@@ -191,7 +190,7 @@ func TestOutbid(t *testing.T) {
 		}
 	}
 	v.Receive(v.now, "c", v.names(4)) // equal terms: c is higher than a
-	if acts := v.Take().Acts; v.parts[0].held != nil || len(acts) != 1 || *acts[0].(*Shut) != (Shut{0, true}) {
+	if acts := v.Take().Acts; v.parts[0].held != nil || len(acts) != 1 || *acts[0].(*Shut) != (Shut{0}) {
 		t.Errorf("%v is held against a higher claim, or given up by %v", own, acts)
 	}
 	if owner, _ := v.Decider(v.now, 0); owner != "c" {

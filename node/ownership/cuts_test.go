@@ -84,19 +84,20 @@ var cutScenarios = []scenario{
 			})
 			return 6 * sec
 		}},
-	{name: "heir hears late of the copies", plan: func(w *world, r *rand.Rand, n int) time.Duration {
-		w.after(span(r, 1000, 1500), func() {
-			owner, heir, ok := w.heirOf(r.IntN(w.cfg.partitions))
-			if !ok {
-				return
-			}
-			w.split(only(heir), true)
-			dies := span(r, 600, 750) // the copies have another place by now
-			w.after(dies, func() { w.crash(owner) })
-			w.after(dies+span(r, 390, 430), func() { w.split(only(heir), false) })
-		})
-		return 6 * sec
-	}},
+	{name: "heir hears late of the copies", nodes: func(int) int { return 5 },
+		plan: func(w *world, r *rand.Rand, n int) time.Duration {
+			w.after(span(r, 1000, 1500), func() {
+				part := r.IntN(w.cfg.partitions)
+				owner, heir, _ := w.heirOf(part)
+				keeper := w.firstOf(part, owner, heir)
+				w.both(heir, owner, true)
+				w.both(heir, keeper, true)
+				dies := span(r, 600, 800) // the copies have another place by now
+				w.after(dies, func() { w.crash(owner) })
+				w.after(dies+span(r, 250, 420), func() { w.both(heir, keeper, false) })
+			})
+			return 6 * sec
+		}},
 }
 
 func planCutWithJoins(w *world, r *rand.Rand, n int, d time.Duration) time.Duration {

@@ -62,7 +62,15 @@ func (w *world) oneWay(from, to string, cut bool) {
 	if w.cut[[2]string{from, to}] != cut {
 		w.log("from %s to %s nothing arrives: %v", from, to, cut)
 	}
-	w.cut[[2]string{from, to}] = cut
+	w.setWay(from, to, cut)
+}
+
+func (w *world) setWay(from, to string, cut bool) {
+	way := [2]string{from, to}
+	if w.cut[way] {
+		w.healed[way] = w.now
+	}
+	w.cut[way] = cut
 }
 
 func (w *world) both(a, b string, cut bool) {
@@ -76,7 +84,7 @@ func (w *world) split(side map[string]bool, cut bool) {
 	for _, a := range w.ids {
 		for _, b := range w.ids {
 			if side[a] != side[b] {
-				w.cut[[2]string{a, b}] = cut
+				w.setWay(a, b, cut)
 			}
 		}
 	}

@@ -1,8 +1,11 @@
 package ownership
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
 )
 
 // nursery is a world in which no node is up yet.
@@ -66,6 +69,26 @@ func TestFoundTogether(t *testing.T) {
 		}
 		if w.oracle.most() > 0 {
 			t.Errorf("seed %d: admitted %.1f too much", seed, w.oracle.most())
+		}
+	}
+}
+
+// TestLowestFounds: of those who have met and are all new only the lowest id founds, however long the others wait.
+func TestLowestFounds(t *testing.T) {
+	for self, founds := range map[string]bool{"a": true, "b": false, "c": false} {
+		for _, expect := range []int{0, 3} {
+			m := New(Config{Self: Member{self, 10}, Partitions: 2, Place: placer(2), Expect: expect, JoinTimeout: sec}, 0)
+			peers := slices.DeleteFunc([]Member{{"a", 10}, {"b", 10}, {"c", 10}}, func(p Member) bool { return p.ID == self })
+			m.Peers(1, peers)
+			for now := bucket.Instant(1); now < bucket.Instant(3*sec); now += bucket.Instant(10 * ms) {
+				for _, p := range peers {
+					m.Receive(now, p.ID, &NoList{p.Incarnation})
+				}
+				m.Tick(now)
+			}
+			if m.Member() != founds {
+				t.Errorf("%s, of whom %d are expected: founds %v", self, expect, m.Member())
+			}
 		}
 	}
 }

@@ -237,7 +237,7 @@ func (m *Machine) rejoin(now bucket.Instant) {
 func (m *Machine) renewNothing() {
 	for part := range m.parts {
 		if m.parts[part].held != nil {
-			m.drop(part, true)
+			m.drop(part)
 		}
 	}
 	m.authority = m.born

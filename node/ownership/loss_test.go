@@ -3,6 +3,8 @@ package ownership
 import (
 	"reflect"
 	"testing"
+
+	"github.com/drossel-dev/drossel/bucket"
 )
 
 // hear has members been heard now.
@@ -126,5 +128,30 @@ func TestAsksForWhatIsFrozen(t *testing.T) {
 	v.Receive(v.now, "c", v.confirms("b", 5, "a"))
 	if v.parts[0].taking == nil {
 		t.Error("it does not take over what it gave")
+	}
+}
+
+// TestAsksForWhatNobodyHolds: a partition that nobody is known to hold is asked for as that of nobody, but not by one who has
+// just joined.
+func TestAsksForWhatNobodyHolds(t *testing.T) {
+	v := newVoting(t, "a", "b", "c")
+	v.hear("b", "c")
+	asks := func() (got []Message) {
+		v.Tick(v.now)
+		for _, e := range v.Take().Send {
+			if ask, ok := e.Message.(*Ask); ok && e.To == "c" && ask.Lost == (Member{}) {
+				got = append(got, ask)
+			}
+		}
+		return got
+	}
+	v.since = v.now - bucket.Instant(claimTime)
+	if got := asks(); got != nil {
+		t.Errorf("it has just joined, and asks %s", said(got...))
+	}
+	v.after(1)
+	got := asks()
+	if len(got) != 1 || len(got[0].(*Ask).Heirs) != 2 {
+		t.Errorf("it asks %s, want for both partitions", said(got...))
 	}
 }

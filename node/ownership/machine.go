@@ -266,7 +266,7 @@ func (m *Machine) learn(now bucket.Instant, part int, c Claim) {
 			m.handedOver(now, part)
 		case h.claim.Less(c):
 			m.counters.Outbid++
-			m.drop(part, true)
+			m.drop(part)
 		}
 	}
 	if p.known.Less(c) {
@@ -276,21 +276,21 @@ func (m *Machine) learn(now bucket.Instant, part int, c Claim) {
 	}
 }
 
-// drop gives a partition up. Its groups are kept as a copy; lost says that what they admitted since the last snapshot
-// may be admitted again by whoever has the partition.
-func (m *Machine) drop(part int, lost bool) {
+// drop gives a partition up to whoever has it, or will. Its groups are kept as a copy: what they admitted since the last
+// snapshot may be admitted again.
+func (m *Machine) drop(part int) {
 	p := &m.parts[part]
 	h := p.held
 	p.held = nil
 	p.copy = Copy{Partition: part, Claim: h.claim, Seq: h.replica.seq + 1}
-	m.act(&Shut{Partition: part, Outbid: lost})
+	m.act(&Shut{part})
 }
 
 // renew goes on as another incarnation, which holds nothing.
 func (m *Machine) renew(now bucket.Instant, why string) {
 	for part := range m.parts {
 		if m.parts[part].held != nil {
-			m.drop(part, true)
+			m.drop(part)
 		}
 		m.parts[part].taking = nil
 	}

@@ -117,80 +117,80 @@ var mutants = []mutant{
 	{"an heir that takes its time", "TestHeirIsTooLate", []edit{
 		{"takeover.go", "		case now-t.since > bucket.Instant(claimTime):", "		case false:"},
 	}},
-	{"a take-over that raises the term by one", scenes + "holder dies, newcomer is cut off", []edit{
+	{"a take-over that raises the term by one", "TestHeirHasACopy", []edit{
 		{"takeover.go", mints, "	c := Claim{Epoch{max(t.term, own.Claim.Term) + 1, m.self.Incarnation}, m.self.ID}\n"},
 	}},
 	{"a take-over by its own term", scenes + "chaos", []edit{
 		{"loss.go", "			term = max(term, r.heir.Term)\n", ""},
 		{"takeover.go", mints, "	c := Claim{Epoch{own.Claim.Term + 2, m.self.Incarnation}, m.self.ID}\n"},
 	}},
-	{"a mint without asking for copies", scenes + "chaos", []edit{
+	{"a mint without asking for copies", scenes + "heir hears late of the copies", []edit{
 		{"takeover.go", "		case m.enough(now, part, t):\n", "		case true:\n"},
 	}},
-	{"an heir that waits only for whom it hears", scenes + "heir hears late of the copies", []edit{
+	{"an heir that waits only for whom it hears", "TestHeirTakesTheFreshest", []edit{
 		{"takeover.go", "(blank || id != t.lost.ID || m.hears(now, id))", "m.hears(now, id)"},
 	}},
-	{"a less fresh copy preferred", scenes + "crash", []edit{
+	{"a less fresh copy preferred", "TestHeirTakesTheFreshest", []edit{
 		{"takeover.go", "own.Less(c.Copy) && c.fails", "c.Claim.Owner != \"\" && !own.Less(c.Copy) && c.fails"},
 	}},
-	{"copies of a lost owner accepted", scenes + "owner back while the heir waits for copies", []edit{
+	{"copies of a lost owner accepted", "TestAccepts", []edit{
 		{"replica.go", " || m.voter.isLost(s.Claim.Member())", ""},
 	}},
-	{"copies discarded too early", scenes + "heir dies too", []edit{
+	{"copies discarded too early", "TestSaysWhereCopiesAre", []edit{
 		{"heartbeat.go", "r.at.ID != \"\" && r.at.ID != id && r.sentTo != id && m.incarnate(r.at.ID) == r.at", "r.sentTo != id"},
 	}},
-	{"an older snapshot accepted", scenes + "chaos", []edit{
+	{"an older snapshot accepted", "TestAccepts", []edit{
 		{"replica.go", "	return c.Less(Copy{s.Partition, s.Claim, s.Seq}) && ", "	return "},
 	}},
-	{"two that name different heirs for ever", "TestDeaths", []edit{
+	{"two that name different heirs for ever", "TestVoterTellsWhatItKnows", []edit{
 		{"loss.go", "		if (Claim{Epoch{ask.Term, msg.Lost.Incarnation}, msg.Lost.ID}).Less(c) {\n", "		if m.passed(ask) {\n"},
 	}},
 	{"nobody is the heir of the last one's former self", scenes + "of two one is back as the other leaves", []edit{
 		{"loss.go", "	if owners == nil { // there", "	if false { // there"},
 	}},
-	{"what nobody is known to hold is left", "TestDeaths", []edit{
-		{"loss.go", "owner.ID == \"\" && orphans || ", ""},
+	{"what nobody is known to hold is left", "TestAsksForWhatNobodyHolds", []edit{
+		{"loss.go", "owner.ID == \"\" && orphans || ", "owner.ID == \"\" && orphans && false || "},
 	}},
-	{"who is lost does not notice", scenes + "pauses", []edit{
+	{"who is lost does not notice", "TestLostMe", []edit{
 		{"heartbeat.go", "(now > m.authority || m.stuck(now))", "false"},
 	}},
-	{"who is lost for some ends at once", scenes + "chaos", []edit{
+	{"who is lost for some ends at once", "TestLostMe", []edit{
 		{"heartbeat.go", " && (now > m.authority || m.stuck(now))", ""},
 	}},
-	{"what is stuck stays", scenes + "chaos", []edit{
+	{"what is stuck stays", "TestLostMe", []edit{
 		{"heartbeat.go", "(now > m.authority || m.stuck(now))", "now > m.authority"},
 	}},
 
 	// Moves.
-	{"a transfer without a higher term", scenes + "joins", []edit{
+	{"a transfer without a higher term", "TestIsGiven", []edit{
 		{"transfer.go", moves, "		c := Claim{Epoch{move.Claim.Term, m.self.Incarnation}, m.self.ID}\n"},
 		{"transfer.go", "p.known.Term >= c.Term", "p.known.Term > c.Term"},
 	}},
-	{"a frozen move aborted", scenes + "newcomer dies in transfer", []edit{
+	{"a frozen move aborted", "TestGivesNoMore", []edit{
 		{"transfer.go", stops, "		case m.gone(now, h.to) || m.placed.owner(part) != h.to.ID:\n"},
 		{"transfer.go", "	h.to = Member{}\n	m.act(&Stop{part})\n", "	h.to, h.frozen, h.staged, h.open = Member{}, false, false, false\n	m.act(&Stop{part})\n"},
 	}},
-	{"a frozen partition is named", scenes + "joins", []edit{
+	{"a frozen partition is named", "TestGives", []edit{
 		{"heartbeat.go", "h != nil && !h.frozen {\n			named", "h != nil {\n			named"},
 		{"heartbeat.go", "if h == nil || h.frozen || h.claim.Term", "if h == nil || h.claim.Term"},
 		{"heartbeat.go", "	if !h.open {\n		h.open = true\n", "	if !h.open || h.frozen {\n		h.open = true\n"},
 	}},
-	{"a move to whoever asks", scenes + "changes of the list race", []edit{
+	{"a move to whoever asks", "TestGives", []edit{
 		{"transfer.go", " && m.placed.owner(part) == p.wanted.ID && !m.gone(now, p.wanted) {", " {"},
 	}},
-	{"what was given away is not kept", scenes + "newcomer dies in transfer", []edit{
+	{"what was given away is not kept", "TestGives", []edit{
 		{"transfer.go", "	p.copy = Copy{part, h.claim, h.replica.seq + 1}\n", "	p.copy = Copy{}\n"},
 	}},
-	{"a target that dies is not taken over from", scenes + "newcomer dies in transfer", []edit{
+	{"a target that dies is not taken over from", "TestAsksForWhatIsFrozen", []edit{
 		{"loss.go", "h != nil && h.frozen && isGone(h.to)", "false && isGone(h.to)"},
 	}},
-	{"final messages said once", scenes + "chaos", []edit{
+	{"final messages said once", "TestGivesAgain", []edit{
 		{"transfer.go", "		case h.staged && now-h.told", "		case h.staged && h.told == 0 && now-h.told"},
 	}},
-	{"an order is installed that is not the one staged", scenes + "chaos", []edit{
+	{"an order is installed that is not the one staged", "TestIsGiven", []edit{
 		{"transfer.go", "p.staged != move.Claim || ", ""},
 	}},
-	{"who leaves does not wait for its copies", scenes + "chaos", []edit{
+	{"who leaves does not wait for its copies", "TestLeaves", []edit{
 		{"join.go", "p.held != nil || p.sole && m.lively > 1", "p.held != nil"},
 	}},
 	{"who leaves is off the list before it has handed over", scenes + "joins and leaves", []edit{
@@ -233,7 +233,7 @@ var mutants = []mutant{
 	}},
 
 	// Founding.
-	{"everybody founds", "TestFoundTogether", []edit{
+	{"everybody founds", "TestLowestFounds", []edit{
 		{"join.go", " || p.ID < m.self.ID {", " {"},
 	}},
 	{"who has met nobody founds", "TestFoundNever", []edit{

@@ -85,19 +85,34 @@ func (o *oracle) minted(h *host, a *Mint) {
 	}
 	l := last.l
 	extra := l.spent - l.acked
-	keeper := o.w.hosts[l.ackedAt]
 	switch {
 	case a.From == Nothing:
 		o.blank++
 		extra = o.w.cfg.capacity
 	case l.ackedAt == "":
 		extra = l.spent
-	case keeper == nil || !keeper.alive || keeper.life != l.ackLife || keeper.paused ||
-		keeper.kept[a.Partition] == nil && keeper.held[a.Partition] == nil ||
-		o.w.cut[[2]string{h.id, keeper.id}] || o.w.cut[[2]string{keeper.id, h.id}]:
+	case !o.reaches(h, l, a.Partition):
 		extra = o.w.cfg.capacity
 	}
 	o.allowed[a.Partition] += min(extra, o.w.cfg.capacity)
+}
+
+// findable is how long the copy must have been within reach: an heir asks every 10 ms, and messages may be lost.
+const findable = 35 * time.Millisecond
+
+// reaches says that an heir can have the last copy of a ledger: who keeps it is up, and has been within reach for a moment.
+func (o *oracle) reaches(heir *host, l *ledger, part int) bool {
+	keeper := o.w.hosts[l.ackedAt]
+	if keeper == nil || !keeper.alive || keeper.life != l.ackLife || keeper.paused ||
+		keeper.kept[part] == nil && keeper.held[part] == nil {
+		return false
+	}
+	for _, way := range [][2]string{{heir.id, keeper.id}, {keeper.id, heir.id}} {
+		if at, ok := o.w.healed[way]; o.w.cut[way] || ok && o.w.now-at < findable {
+			return false
+		}
+	}
+	return true
 }
 
 // forget begins anew, because all have gone and nothing is left.

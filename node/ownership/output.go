@@ -106,12 +106,8 @@ type HandedOver struct {
 	To        Member
 }
 
-// Shut ends deciding for good, and makes what is held a copy. Outbid says that somebody else has decided or will, from an
-// older state: what was admitted since the last snapshot is owed to them.
-type Shut struct {
-	Partition int
-	Outbid    bool
-}
+// Shut ends deciding for good, and makes what is held a copy: somebody else has the partition by now, or will.
+type Shut struct{ Partition int }
 
 // Fetch has the copy that another node keeps brought here in place of this node's own. The node calls Fetched.
 type Fetch struct {

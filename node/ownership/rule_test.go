@@ -16,7 +16,7 @@ type share struct {
 	used  time.Duration
 }
 
-// debt is what the failure rule admitted, or a holder that was outbid: it is subtracted where the partition is decided.
+// debt is what the failure rule admitted: it is subtracted where the partition is decided.
 type debt struct {
 	seq    int
 	tokens float64

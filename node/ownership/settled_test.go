@@ -34,6 +34,12 @@ func (w *world) threeOf(part int) (owner, heir, third string) {
 	return owner, heir, w.ids[slices.IndexFunc(w.ids, func(id string) bool { return id != owner && id != heir })]
 }
 
+// firstOf returns who would own a partition in the ring without some.
+func (w *world) firstOf(part int, without ...string) string {
+	ids := slices.DeleteFunc(w.living(), func(id string) bool { return slices.Contains(without, id) })
+	return ids[placer(w.cfg.partitions)(ids)[part]]
+}
+
 func (w *world) deciders(part int) (all []*host) {
 	for _, id := range w.ids {
 		if h := w.hosts[id]; h.alive && !h.paused && h.decides(part) {

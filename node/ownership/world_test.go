@@ -24,8 +24,9 @@ type world struct {
 	hosts  map[string]*host
 	ids    []string // sorted
 	cut    map[[2]string]bool
-	blind  map[string]bool // whose gossip sees nobody
-	alone  map[string]bool // who has no seeds
+	healed map[[2]string]time.Duration // when they were cut last
+	blind  map[string]bool             // whose gossip sees nobody
+	alone  map[string]bool             // who has no seeds
 	boots  uint64
 	oracle *oracle
 	steps  int
@@ -80,7 +81,8 @@ func (q *events) Pop() any {
 func newWorld(cfg worldConfig) *world {
 	w := &world{
 		cfg: cfg, rand: rand.New(rand.NewPCG(cfg.seed, 0)), hosts: make(map[string]*host),
-		cut: make(map[[2]string]bool), blind: make(map[string]bool), alone: make(map[string]bool),
+		cut: make(map[[2]string]bool), healed: make(map[[2]string]time.Duration),
+		blind: make(map[string]bool), alone: make(map[string]bool),
 	}
 	w.oracle = newOracle(w)
 	return w
