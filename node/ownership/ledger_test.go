@@ -70,11 +70,13 @@ func (h *host) snapshot(s Snapshot, l *ledger, spent float64) {
 	})
 }
 
-// snapshotted notes what the copy at another host has, in which life of that.
+// snapshotted notes what the copy at another host has, in which life of that. One that is confirmed when authority has ended
+// may be too late: the heir has asked for copies perhaps.
 func (h *host) snapshotted(s Snapshot, spent float64, life int) {
 	h.m.Snapshotted(h.time(), s)
 	h.flush()
-	if held := h.m.parts[s.Partition].held; held != nil && held.claim == s.Claim && held.replica.acked == s.Seq {
+	if held := h.m.parts[s.Partition].held; held != nil && held.claim == s.Claim && held.replica.acked == s.Seq &&
+		h.m.hasAuthority(h.time()) {
 		l := h.held[s.Partition]
 		l.acked, l.ackedAt, l.ackLife = spent, s.To, life
 	}
