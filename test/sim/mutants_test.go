@@ -1,23 +1,17 @@
 package sim
 
 import (
-	"encoding/json"
-	"flag"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/drossel-dev/drossel/test/mutate"
 )
 
 // mutant is a rule of the nodes, or of their tables, left out or done wrong: one change of their source, and the test that
 // must notice.
 type mutant struct {
 	rule, pkg, test string
-	file, old, new  string // old occurs exactly once in the file
+	file, old, new  string
 }
-
-var allMutants = flag.Bool("sim.mutants", false, "break all rules in TestMutants, and not one in eight: it takes minutes")
 
 var mutants = []mutant{
 	{"idle groups are skipped in a transfer", "test/sim", "TestJoins",
@@ -52,66 +46,18 @@ var mutants = []mutant{
 		"node/moving.go", "			puts[i].Last = last", "			puts[i].Settled = nil\n			puts[i].Last = last"},
 }
 
-// TestMutants breaks the rules one by one and wants the test that is there for each to fail.
+// TestMutants breaks the rules one by one.
 func TestMutants(t *testing.T) {
 	if raceDetector {
 		t.Skip("run without the race detector")
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+	var all []mutate.Mutant
+	for _, m := range mutants {
+		broken := mutate.Mutant{Rule: m.rule, Package: m.pkg, Test: m.test, Edits: []mutate.Edit{{File: m.file, Old: m.old, New: m.new}}}
+		if m.pkg == "bucket/table" {
+			broken.Args = []string{"-rapid.nofailfile"}
+		}
+		all = append(all, broken)
 	}
-	running := make(chan struct{}, 2)
-	for i, m := range mutants {
-		t.Run(m.rule, func(t *testing.T) {
-			if !*allMutants && i%8 != 0 {
-				t.Skip("run with -sim.mutants")
-			}
-			t.Parallel()
-			running <- struct{}{}
-			defer func() { <-running }()
-			m.mustFail(t, root)
-		})
-	}
-}
-
-func (m mutant) mustFail(t *testing.T, root string) {
-	folder := t.TempDir()
-	source, err := os.ReadFile(filepath.Join(root, m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), m.old); n != 1 {
-		t.Fatalf("%s has %d times, want once: %s", m.file, n, m.old)
-	}
-	changed, overlay := filepath.Join(folder, "changed.go"), filepath.Join(folder, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, m.file): changed}})
-	if err == nil {
-		err = os.WriteFile(changed, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600)
-	}
-	if err == nil {
-		err = os.WriteFile(overlay, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(folder, "mutant.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./"+m.pkg)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("does not compile: %v\n%s", err, out)
-	}
-	args := []string{"-test.run", "^" + m.test + "$", "-test.timeout", "4m"}
-	if m.pkg == "bucket/table" {
-		args = append(args, "-rapid.nofailfile")
-	}
-	run := exec.CommandContext(t.Context(), binary, args...)
-	run.Dir = filepath.Join(root, m.pkg)
-	out, err := run.CombinedOutput()
-	switch {
-	case err == nil:
-		t.Errorf("%s did not notice", m.test)
-	case !strings.Contains(string(out), "--- FAIL: "+m.test):
-		t.Errorf("%s did not run to its end: %v\n%s", m.test, err, out)
-	}
+	mutate.Run(t, "../..", all, 8)
 }
