@@ -33,7 +33,8 @@ type fleet struct {
 	policies *policy.Set
 	groups   []*fleetGroup
 	change   func(c *node.Config)
-	version  uint8 // the highest frame version of nodes that start; 0 is the newest
+	slow     atomic.Int64 // nanoseconds that every message takes longer
+	version  uint8        // the highest frame version of nodes that start; 0 is the newest
 
 	mu    sync.Mutex
 	nodes map[string]*member
@@ -97,7 +98,7 @@ func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *no
 		Delay: func(string, string) time.Duration {
 			delays.Lock()
 			defer delays.Unlock()
-			return 200*time.Microsecond + time.Duration(random.Int64N(int64(fleetLatest-200*time.Microsecond)))
+			return time.Duration(f.slow.Load()) + 200*time.Microsecond + time.Duration(random.Int64N(int64(fleetLatest-200*time.Microsecond)))
 		},
 	}
 	t.Cleanup(func() {

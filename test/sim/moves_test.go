@@ -59,6 +59,16 @@ func TestLeaves(t *testing.T) {
 	})
 }
 
+// TestMovesOverSlowLinks has partitions take so long on their way that much changes in them meanwhile.
+func TestMovesOverSlowLinks(t *testing.T) {
+	planned(t, 6, 3, func(f *fleet) {
+		f.slow.Store(int64(60 * time.Millisecond))
+		f.start(name(10))
+		time.Sleep(3 * time.Second)
+		f.leave(name(1))
+	})
+}
+
 // TestRollSameIDs restarts every node under its own id, one after the other, as a StatefulSet does.
 func TestRollSameIDs(t *testing.T) {
 	planned(t, 3, 3, func(f *fleet) {

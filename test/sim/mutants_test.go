@@ -16,7 +16,7 @@ type mutant struct {
 var mutants = []mutant{
 	{"idle groups are skipped in a transfer", "test/sim", "TestJoins",
 		"node/moving.go", "return g.node.owned.IDs(part, nil), frozen", "return nil, frozen"},
-	{"what changes in a transfer is skipped", "test/sim", "TestLeaves",
+	{"what changes in a transfer is skipped", "test/sim", "TestMovesOverSlowLinks",
 		"node/moving.go", "	ids := slices.Collect(maps.Keys(changed))\n", "	ids := slices.Collect(maps.Keys(changed))[:0]\n"},
 	{"the ledger is dropped in a transfer", "bucket/table", "TestTransfer",
 		"bucket/table/import.go", "	if lender != nil {\n		out = lender.Out()", "	if lender = nil; lender != nil {\n		out = lender.Out()"},
