@@ -59,13 +59,21 @@ func TestLeaves(t *testing.T) {
 	})
 }
 
-// TestMovesOverSlowLinks has partitions take so long on their way that much changes in them meanwhile.
+// TestMovesOverSlowLinks has partitions take so long on their way that much changes in them meanwhile. Checks that come too
+// late for their owner go after the partition, and wait where it goes: they are not sent back.
 func TestMovesOverSlowLinks(t *testing.T) {
 	planned(t, 6, 3, func(f *fleet) {
 		f.slow.Store(int64(60 * time.Millisecond))
 		f.start(name(10))
 		time.Sleep(3 * time.Second)
 		f.leave(name(1))
+		back := uint64(0)
+		for _, m := range f.living() {
+			back += m.Stats().FaultNotOwner
+		}
+		if back > 0 {
+			t.Errorf("%d checks were sent back", back)
+		}
 	})
 }
 
