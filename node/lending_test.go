@@ -26,7 +26,7 @@ policies:
   direct: {key: [user], consistency: direct, limits: [{rate: 1000/s}]}
   slow: {key: [user], limits: [{rate: 1/s, burst: 2}]}
   ample: {key: [user], limits: [{rate: 1_000_000k/s, burst: 1_000_000M}]}
-  sampled: {key: [user], sample: 10%, limits: [{rate: 1/h, burst: 100}]}
+  sampled: {key: [user], sample: 10%, limits: [{rate: 1/m, burst: 100}]}
 `))
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,3 @@
-// Package mutate shows that tests can fail: it breaks a rule of the source, and wants the test that is there for the rule
-// to notice. Only tests import it.
 package mutate
 
 import (

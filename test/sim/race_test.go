@@ -4,7 +4,7 @@ package sim
 
 // defaultSeeds is small, for a run takes seven times as long.
 const (
-	defaultSeeds  = 5
+	defaultSeeds  = 2
 	defaultFleets = 1
 )
 
