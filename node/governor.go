@@ -25,7 +25,8 @@ type governor struct {
 	estates []*estate               // by partition
 	staging map[int]ownership.Claim // whose groups are being staged
 	copying map[int]*gathering
-	fenced  bool // there was no authority at the last tick
+	decided bool // there has been authority
+	fenced  bool // there was none any more at the last tick
 	fences  uint64
 	alarm   alarm
 	took    histogram // of transfers
@@ -118,7 +119,8 @@ func leapt(wall, monotonic time.Duration) bool { return wall-monotonic > ownersh
 // watchAuthority counts the times that this node has fenced itself.
 func (g *governor) watchAuthority(now bucket.Instant) {
 	until := g.machine.Authority()
-	fenced := g.machine.Member() && now >= until
+	g.decided = g.decided || now < until
+	fenced := g.machine.Member() && g.decided && now >= until
 	if fenced && !g.fenced {
 		g.fences++
 		g.node.log.Warn("no majority of the members acknowledges this node: it decides nothing until one does; checks are "+

@@ -36,6 +36,11 @@ func planned(t *testing.T, seed uint64, nodes int, plan func(f *fleet)) {
 				t.Errorf("%s/%s: %d admitted too much", g.policy, g.key, over)
 			}
 		}
+		for _, m := range f.living() {
+			if o := m.Stats().Ownership; o.Fences > 0 || o.Minted > 0 {
+				t.Errorf("%s: %+v, though nothing went wrong", m.name, o)
+			}
+		}
 		if d, e := f.degraded.Load(), f.failed.Load(); d > 0 || e > 0 {
 			t.Errorf("of %d checks %d were decided by a failure rule and %d failed", f.checks.Load(), d, e)
 		}
