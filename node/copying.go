@@ -52,7 +52,11 @@ func (g *governor) untrack(part int) {
 // owner is what it debited in that time.
 const copyInterval = 100 * time.Millisecond
 
-// copyChanges sends snapshots of what this node holds until ctx ends.
+// copyGroups is about how many groups are sent at once: they are copied with the governor locked.
+const copyGroups = 4096
+
+// copyChanges sends snapshots of what this node holds until ctx ends. In each round a partition is sent once, if it has changed;
+// there is one sender for each node that is sent something, and if a round is not enough for it the others do not wait.
 func (g *governor) copyChanges(ctx context.Context) {
 	ticks := time.NewTicker(copyInterval)
 	defer ticks.Stop()
@@ -62,9 +66,42 @@ func (g *governor) copyChanges(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
-		for to, batch := range g.snapshots() {
-			g.node.goroutines.Go(func() { g.sendSnapshots(ctx, to, batch) })
+		for _, to := range g.beginRound() {
+			g.node.goroutines.Go(func() { g.copyTo(ctx, to) })
 		}
+	}
+}
+
+// beginRound begins a round, and returns who needs a sender.
+func (g *governor) beginRound() (idle []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.round++
+	ids, owners := g.machine.Successors(g.node.timer.Now())
+	if owners == nil {
+		for part, e := range g.estates {
+			e.unsent = 0
+			g.untrack(part)
+		}
+		return nil
+	}
+	for _, id := range ids {
+		if !g.senders[id] {
+			g.senders[id] = true
+			idle = append(idle, id)
+		}
+	}
+	return idle
+}
+
+// copyTo sends one batch after the other to a node, until nothing is due any more.
+func (g *governor) copyTo(ctx context.Context, to string) {
+	for ctx.Err() == nil {
+		batch := g.snapshots(to)
+		if len(batch) == 0 {
+			return
+		}
+		g.sendSnapshots(ctx, to, batch)
 	}
 }
 
@@ -76,30 +113,41 @@ type snapshot struct {
 	puts   []ownership.Put
 }
 
-// snapshots makes those that are due, by target.
-func (g *governor) snapshots() map[string][]*snapshot {
+// snapshots makes those that are due to a node in this round, or some of them. What has a copy there comes first: it is less,
+// and more is lost with the node if it waits. If there are none the sender ends.
+func (g *governor) snapshots(to string) (batch []*snapshot) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.node.timer.Now()
-	due := make(map[string][]*snapshot)
-	for part, e := range g.estates {
-		if e.flying || !g.machine.Holds(part) {
-			continue
-		}
-		g.collect(part)
-		s, ok := g.machine.Snapshot(now, part, len(e.changed.copy) > 0)
-		switch {
-		case ok:
+	ids, owners := g.machine.Successors(now)
+	groups := 0
+	for _, copied := range []bool{true, false} {
+		for part, e := range g.estates {
+			if owners == nil || ids[owners[part]] != to || e.round == g.round || e.flying || !g.machine.Holds(part) ||
+				g.machine.HasCopy(part, to) != copied {
+				continue
+			}
+			if groups >= copyGroups {
+				return batch
+			}
+			e.round = g.round
+			g.collect(part)
+			s, ok := g.machine.Snapshot(now, part, to, len(e.changed.copy) > 0)
+			if !ok {
+				continue
+			}
 			if e.unsent == 0 {
 				e.unsent = now
 			}
-			due[s.To] = append(due[s.To], g.snapshot(s))
-		case s.To == "":
-			e.unsent = 0
-			g.untrack(part)
+			made := g.snapshot(s)
+			groups += len(made.ids)
+			batch = append(batch, made)
 		}
 	}
-	return due
+	if len(batch) == 0 {
+		delete(g.senders, to)
+	}
+	return batch
 }
 
 func (g *governor) snapshot(s ownership.Snapshot) *snapshot {

@@ -25,8 +25,10 @@ type governor struct {
 	estates []*estate               // by partition
 	staging map[int]ownership.Claim // whose groups are being staged
 	copying map[int]*gathering
-	decided bool // there has been authority
-	fenced  bool // there was none any more at the last tick
+	round   uint64          // of copies
+	senders map[string]bool // to whom some are being sent
+	decided bool            // there has been authority
+	fenced  bool            // there was none any more at the last tick
 	fences  uint64
 	alarm   alarm
 	took    histogram // of transfers
@@ -40,6 +42,7 @@ type estate struct {
 	tracked bool
 	changed changes
 	flying  bool           // a snapshot is under way
+	round   uint64         // the last in which there may have been one
 	unsent  bucket.Instant // when it was seen that something had changed which no copy has; 0 if there is nothing
 	begun   bucket.Instant
 }
@@ -49,7 +52,8 @@ const governInterval = 10 * time.Millisecond
 
 func (n *Node) newGovernor() *governor {
 	g := &governor{node: n, wake: make(chan struct{}, 1), estates: make([]*estate, n.cfg.Ring.Partitions),
-		staging: make(map[int]ownership.Claim), copying: make(map[int]*gathering)}
+		staging: make(map[int]ownership.Claim), copying: make(map[int]*gathering),
+		senders: make(map[string]bool)}
 	g.shelves = newShelves(n)
 	g.machine = ownership.New(ownership.Config{
 		Self: ownership.Member{ID: n.name, Incarnation: n.boot}, Partitions: n.cfg.Ring.Partitions, Place: n.place,

@@ -43,8 +43,9 @@ func (l *ledger) arrived(to *host) *ledger {
 
 // replicate sends snapshots, ten times a second.
 func (h *host) replicate() {
-	for part := range h.w.cfg.partitions {
-		s, ok := h.m.Snapshot(h.time(), part, true)
+	ids, owners := h.m.Successors(h.time())
+	for part := range owners {
+		s, ok := h.m.Snapshot(h.time(), part, ids[owners[part]], true)
 		if !ok {
 			continue
 		}

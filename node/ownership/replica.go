@@ -31,23 +31,37 @@ type Snapshot struct {
 // of a second.
 const replicaPatience = 400 * time.Millisecond
 
-// Snapshot returns the snapshot that is due for a partition, of which something has changed since the last confirmed one,
-// or not. It is false if there is nothing to send, or nobody to send it to: then To is empty.
-func (m *Machine) Snapshot(now bucket.Instant, part int, changed bool) (s Snapshot, ok bool) {
+// Successors returns who should hold each partition if this node were lost, as an index into ids. Who has been sent something
+// and says nothing is passed over for a while. Nil if there is nobody.
+func (m *Machine) Successors(now bucket.Instant) (ids []string, owners []uint16) {
+	for part := range m.parts {
+		if h := m.parts[part].held; h != nil && h.replica.sent != 0 && now-h.replica.sent > bucket.Instant(replicaPatience) {
+			m.deaf[h.replica.sentTo] = now + 4*bucket.Instant(replicaPatience)
+			h.replica.sent = 0
+		}
+	}
+	ids = slices.DeleteFunc(m.live(now), func(id string) bool { return id == m.self.ID })
+	hearing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return now < m.deaf[id] })
+	if len(hearing) > 0 {
+		ids = hearing
+	}
+	return ids, m.place(ids)
+}
+
+// HasCopy says that a node has confirmed a copy of a partition that this node holds, and has not started again since.
+func (m *Machine) HasCopy(part int, id string) bool {
 	h := m.parts[part].held
-	if h == nil || h.frozen {
+	return h != nil && id != "" && h.replica.at == m.incarnate(id)
+}
+
+// Snapshot returns the snapshot that is due for a partition to its successor, if something has changed since the last one that
+// was confirmed, or if that has none. It is false if there is nothing to send.
+func (m *Machine) Snapshot(now bucket.Instant, part int, to string, changed bool) (s Snapshot, ok bool) {
+	h := m.parts[part].held
+	if h == nil || h.frozen || m.HasCopy(part, to) && !changed {
 		return s, false
 	}
 	r := &h.replica
-	if r.sent != 0 && now-r.sent > bucket.Instant(replicaPatience) {
-		m.deaf[r.sentTo] = now + 4*bucket.Instant(replicaPatience)
-		r.sent = 0
-	}
-	to := m.successor(now, part)
-	keeper := m.incarnate(to)
-	if to == "" || keeper == r.at && !changed {
-		return Snapshot{To: to}, false
-	}
 	if to != r.sentTo {
 		r.sentTo, r.sent = to, 0
 	}
@@ -55,25 +69,11 @@ func (m *Machine) Snapshot(now bucket.Instant, part int, changed bool) (s Snapsh
 		r.sent = now
 	}
 	r.seq++
-	s = Snapshot{To: to, Keeper: keeper.Incarnation, Partition: part, Claim: h.claim, Seq: r.seq, Beat: m.seq}
-	if keeper == r.at {
+	s = Snapshot{To: to, Keeper: m.incarnate(to).Incarnation, Partition: part, Claim: h.claim, Seq: r.seq, Beat: m.seq}
+	if m.HasCopy(part, to) {
 		s.Base = r.acked
 	}
 	return s, true
-}
-
-// successor is who should hold a partition if this node were lost, of those that confirm snapshots.
-func (m *Machine) successor(now bucket.Instant, part int) string {
-	ids := slices.DeleteFunc(m.live(now), func(id string) bool { return id == m.self.ID })
-	hearing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return now < m.deaf[id] })
-	if len(hearing) > 0 {
-		ids = hearing
-	}
-	owners := m.place(ids)
-	if owners == nil {
-		return ""
-	}
-	return ids[owners[part]]
 }
 
 // Snapshotted says that a snapshot has arrived.

@@ -7,14 +7,20 @@ func newCopied(t *testing.T) (v *voting, claim Claim, first, next string) {
 	v = newVoting(t, "a", "b", "c")
 	v.hear("b", "c")
 	claim = v.holds(4)
-	first = v.successor(v.now, 0)
+	first = v.successor()
 	next = map[string]string{"b": "c", "c": "b"}[first]
 	return v, claim, first, next
 }
 
+// successor is who gets the copies of partition 0.
+func (v *voting) successor() string {
+	ids, owners := v.Successors(v.now)
+	return ids[owners[0]]
+}
+
 // dueNow is the snapshot of partition 0 that is due now; the zero one if there is none.
 func (v *voting) dueNow(changed bool) Snapshot {
-	s, ok := v.Snapshot(v.now, 0, changed)
+	s, ok := v.Snapshot(v.now, 0, v.successor(), changed)
 	if !ok {
 		return Snapshot{}
 	}

@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/transport"
 )
 
@@ -130,6 +132,44 @@ func TestRollingUpgrade(t *testing.T) {
 			f.start(name(i))
 			f.settle()
 			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestManyGroupsOverSlowLinks: everything has a copy in the end, also if it takes much longer than a snapshot may take, and the
+// nodes do not lose each other over it.
+func TestManyGroupsOverSlowLinks(t *testing.T) {
+	if raceDetector {
+		t.Skip("too slow with the race detector")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1, fleetGroups(), nil)
+		first := f.start(name(0))
+		f.settle()
+		h, err := first.Handle("hourly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 300_000 {
+			if _, err := h.Check(context.Background(), policy.Request{Key: fmt.Sprint("key", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.slow.Store(int64(60 * time.Millisecond))
+		second := f.start(name(1))
+		f.settle()
+		begun := time.Now()
+		for first.Stats().Ownership.Uncopied+second.Stats().Ownership.Uncopied > 0 {
+			if time.Since(begun) > time.Minute {
+				t.Fatalf("after a minute\n%+v\n%+v", first.Stats().Ownership, second.Stats().Ownership)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Logf("all has copies after %v", time.Since(begun))
+		for _, m := range f.living() {
+			if o := m.Stats().Ownership; o.Fences > 0 || o.Minted > 0 {
+				t.Errorf("%s: %+v", m.name, o)
+			}
 		}
 	})
 }
