@@ -24,7 +24,7 @@ type world struct {
 	hosts  map[string]*host
 	ids    []string // sorted
 	cut    map[[2]string]bool
-	healed map[[2]string]time.Duration // when they were cut last
+	healed map[[2]string]time.Duration // until when ways were cut
 	blind  map[string]bool             // whose gossip sees nobody
 	alone  map[string]bool             // who has no seeds
 	boots  uint64
