@@ -103,6 +103,24 @@ func TestAuthorityOfAPartition(t *testing.T) {
 	}
 }
 
+// TestAuthorityWaits: who is told to wait is not refused, and not acknowledged either.
+func TestAuthorityWaits(t *testing.T) {
+	v := newVoting(t, "a", "b", "c", "d", "e")
+	own := Held{0, v.holds(4)}
+	seq := v.sends()
+	for _, id := range []string{"b", "c", "d", "e"} {
+		if open, _ := v.acked(id, 10, seq, own); open || v.self.Incarnation != 10 || v.parts[0].held == nil {
+			t.Fatalf("told to wait, it is opened: %v, goes on as %v", open, v.self)
+		}
+	}
+	v.wantAuthority(v.now+bucket.Instant(Fence(5)), "for what else it holds")
+	seq = v.sends()
+	v.acked("b", 10, seq)
+	if open, _ := v.acked("c", 10, seq); !open {
+		t.Error("it is not opened when it need not wait any more")
+	}
+}
+
 // TestAuthorityWhileQuiet: who has come back does not even acknowledge itself at first.
 func TestAuthorityWhileQuiet(t *testing.T) {
 	v := newVoting(t, "a", "b", "c")

@@ -76,8 +76,8 @@ func (w *world) restart(id string) {
 	if w.cfg.disk && old.m.memory && !old.m.list.Empty() {
 		h.m.memory, h.m.returned = true, true
 		h.m.voter = old.m.voter
-		for part, c := range h.m.voter.claimed {
-			h.m.parts[part].known = c
+		for part, g := range h.m.voter.given {
+			h.m.parts[part].known = g.claim
 		}
 		h.m.setList(h.time(), old.m.list)
 		h.flush()

@@ -52,13 +52,21 @@ func (m *Machine) proposeChange(now bucket.Instant, c Change) {
 
 // second agrees to what a member proposes under the same list.
 func (m *Machine) second(now bucket.Instant, from string, msg *Propose) {
-	if m.votes(now) && msg.Digest == m.list.digest {
+	if m.votes(now) && msg.Digest == m.list.digest && m.agrees(now, from, msg.Change) {
 		m.send(from, &Second{msg.Change, msg.Digest})
 	}
 }
 
+// agrees says that nothing this node knows speaks against a change: who is heard, or is this node itself, is dropped only
+// when it asks for that. A cut between two must not have the third drop one of them, and after a cut that has just healed nobody
+// is silent any more.
+func (m *Machine) agrees(now bucket.Instant, by string, c Change) bool {
+	return !c.Remove || by == c.ID || c.ID != m.self.ID && !m.hears(now, c.ID)
+}
+
 func (m *Machine) seconded(now bucket.Instant, from string, msg *Second) {
-	if s := m.seconds[msg.Change]; s != nil && s.digest == m.list.digest && msg.Digest == s.digest && m.list.Has(from) {
+	s := m.seconds[msg.Change]
+	if s != nil && s.digest == m.list.digest && msg.Digest == s.digest && m.list.Has(from) && m.agrees(now, m.self.ID, msg.Change) {
 		m.agreed(now, msg.Change, s, from)
 	}
 }

@@ -43,6 +43,8 @@ const (
 	maxIDBytes = 120
 	// maxListed bounds what a list may say: ids that were added, and those that were removed.
 	maxListed = 4096
+	// claimElsewhere and claimFrom are the lowest bits of the partition that a heartbeat names.
+	claimElsewhere, claimFrom, claimFlags = 1, 2, 2
 	// leastMember is the bytes of the shortest member: a length, an id, an incarnation.
 	leastMember = 1 + 1 + 8
 )
@@ -162,16 +164,22 @@ func appendPartitions(b []byte, parts []int) []byte {
 	return b
 }
 
-// appendClaims writes most claims in two bytes: the gap with a flag, and the term.
+// appendClaims writes most claims in two bytes: the gap with two flags, and the term.
 func appendClaims(b []byte, claims []Named) []byte {
 	b = binary.AppendUvarint(b, uint64(len(claims)))
 	last := -1
 	for _, n := range claims {
-		flagged := gap(last, n.Partition) << 1
+		flagged := gap(last, n.Partition) << claimFlags
 		if n.Elsewhere {
-			flagged |= 1
+			flagged |= claimElsewhere
+		}
+		if n.From.ID != "" {
+			flagged |= claimFrom
 		}
 		b = binary.AppendUvarint(binary.AppendUvarint(b, flagged), n.Term)
+		if n.From.ID != "" {
+			b = appendMember(b, n.From)
+		}
 		last = n.Partition
 	}
 	return b

@@ -68,6 +68,7 @@ func drawing() rapid.MakeConfig {
 			reflect.TypeFor[Ask]():     {"Lost": maybe.AsAny()},
 			reflect.TypeFor[Confirm](): {"Lost": maybe.AsAny()},
 			reflect.TypeFor[Inherit](): {"Lost": maybe.AsAny()},
+			reflect.TypeFor[Named]():   {"From": maybe.AsAny()},
 		},
 	}
 	ascending[int](cfg, func(part *int, p int) { *part = p })

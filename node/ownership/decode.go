@@ -94,7 +94,11 @@ func (r *reader) partitions() []int { return entries(r, 1, (*reader).partition) 
 func (r *reader) claims() []Named {
 	return entries(r, 2, func(r *reader) Named {
 		flagged := r.uvarint()
-		return Named{Partition: r.after(flagged >> 1), Term: r.uvarint(), Elsewhere: flagged&1 == 1}
+		n := Named{Partition: r.after(flagged >> claimFlags), Term: r.uvarint(), Elsewhere: flagged&claimElsewhere != 0}
+		if flagged&claimFrom != 0 {
+			n.From = r.member()
+		}
+		return n
 	})
 }
 

@@ -136,6 +136,19 @@ func (w *world) whenDead(id string, do func()) {
 	w.after(20*ms, func() { w.whenDead(id, do) })
 }
 
+// whenTaking does something once a node is about to take a partition over.
+func (w *world) whenTaking(part int, do func(id string)) {
+	for _, id := range w.living() {
+		if w.hosts[id].m.parts[part].taking != nil {
+			do(id)
+			return
+		}
+	}
+	if w.now < 5*sec {
+		w.after(100*time.Microsecond, func() { w.whenTaking(part, do) })
+	}
+}
+
 // whenReceived does something once a node has been given a partition.
 func (w *world) whenReceived(id string, do func(from string)) {
 	h := w.hosts[id]

@@ -3,7 +3,6 @@ package ownership
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
@@ -46,8 +45,7 @@ func (m *Machine) beat(now bucket.Instant) {
 		})
 	}
 	if m.votes(now) {
-		b.acks[m.self.ID] = m.voter.vote(now, m.self, b.claims)
-		m.voter.acknowledged(now, m.self, m.fence())
+		b.acks[m.self.ID] = m.voter.vote(now, m.self, b.claims, m.fence())
 		m.count(now, &m.beats[len(m.beats)-1])
 	}
 }
@@ -56,7 +54,11 @@ func (m *Machine) beat(now bucket.Instant) {
 func (m *Machine) claims() (named []Named) {
 	for part := range m.parts {
 		if h := m.parts[part].held; h != nil && !h.frozen {
-			named = append(named, Named{Partition: part, Term: h.claim.Term})
+			n := Named{Partition: part, Term: h.claim.Term}
+			if !h.open {
+				n.From = h.from
+			}
+			named = append(named, n)
 		}
 	}
 	return named
@@ -117,8 +119,7 @@ func (m *Machine) acknowledges(now bucket.Instant, who Member, hb *Heartbeat) {
 	if !m.list.Holds(who) {
 		return
 	}
-	refused := m.voter.vote(now, who, hb.Claims)
-	m.voter.acknowledged(now, who, m.fence())
+	refused := m.voter.vote(now, who, hb.Claims, m.fence())
 	m.send(who.ID, &Ack{Incarnation: who.Incarnation, Seq: hb.Seq, Refused: refused})
 }
 
@@ -169,13 +170,17 @@ func (m *Machine) count(now bucket.Instant, b *beat) {
 	if len(b.acks) < majority {
 		return
 	}
-	var refused map[int]int // nearly always nil
+	var refused, waiting map[int]int // nearly always nil
 	for _, held := range b.acks {
 		for _, h := range held {
 			if refused == nil {
-				refused = make(map[int]int)
+				refused, waiting = make(map[int]int), make(map[int]int)
 			}
-			refused[h.Partition]++
+			if h.Claim.Member() == m.self {
+				waiting[h.Partition]++
+			} else {
+				refused[h.Partition]++
+			}
 		}
 	}
 	until := b.sent + bucket.Instant(Fence(n))
@@ -190,7 +195,7 @@ func (m *Machine) count(now bucket.Instant, b *beat) {
 			m.renew(now, "a majority refuses a partition that it claims")
 			return
 		}
-		if len(b.acks)-no >= majority {
+		if len(b.acks)-no-waiting[named.Partition] >= majority {
 			m.acknowledge(named.Partition, h, until)
 		}
 	}
@@ -252,60 +257,3 @@ func (m *Machine) Doubt(now bucket.Instant) {
 
 // hasAuthority says whether the node may decide now.
 func (m *Machine) hasAuthority(now bucket.Instant) bool { return now < m.authority }
-
-// voter is what a member has said to others, and must not contradict.
-type voter struct {
-	claimed []Claim                   // the highest acknowledged, by partition
-	heirs   []named                   // whom it has named, by partition
-	acked   map[Member]bucket.Instant // when authority ends that it may have given
-	lost    map[string]uint64         // up to which incarnation it has confirmed the loss
-}
-
-// named is the heir that a member has named for a partition.
-type named struct {
-	Heir
-	at   bucket.Instant
-	done bool // the heir has claimed it
-}
-
-func newVoter(partitions int) voter {
-	return voter{
-		claimed: make([]Claim, partitions), heirs: make([]named, partitions),
-		acked: make(map[Member]bucket.Instant), lost: make(map[string]uint64),
-	}
-}
-
-// vote returns which claims are refused: there is a higher one, or another heir has been named and has yet to claim.
-func (v *voter) vote(now bucket.Instant, who Member, claims []Named) (refused []Held) {
-	for _, n := range claims {
-		if n.Partition < 0 || n.Partition >= len(v.claimed) {
-			continue
-		}
-		c := Claim{Epoch{n.Term, who.Incarnation}, who.ID}
-		h := &v.heirs[n.Partition]
-		if c.Less(v.claimed[n.Partition]) || h.open(now) && h.Member != who && c.Term <= h.Term+2 {
-			refused = append(refused, Held{n.Partition, v.claimed[n.Partition]})
-			continue
-		}
-		v.claimed[n.Partition] = c
-		if c.Term >= h.Term+2 {
-			h.done = true
-		}
-	}
-	return refused
-}
-
-// open says that an heir still has time to claim.
-func (h *named) open(now bucket.Instant) bool {
-	return h.Member.ID != "" && !h.done && now-h.at <= bucket.Instant(claimTime)
-}
-
-// acknowledged notes how long authority may last that is given now.
-func (v *voter) acknowledged(now bucket.Instant, who Member, fence time.Duration) {
-	v.acked[who] = max(v.acked[who], now+drift(fence))
-}
-
-func (v *voter) isLost(who Member) bool {
-	up, ok := v.lost[who.ID]
-	return ok && who.Incarnation <= up
-}

@@ -85,9 +85,9 @@ func (m *Machine) who(from string) {
 	for _, id := range slices.Sorted(maps.Keys(m.voter.lost)) {
 		msg.Lost = append(msg.Lost, Member{id, m.voter.lost[id]})
 	}
-	for part, c := range m.voter.claimed {
-		if c.Owner != "" {
-			msg.Claims = append(msg.Claims, Held{part, c})
+	for part, g := range m.voter.given {
+		if g.claim.Owner != "" {
+			msg.Claims = append(msg.Claims, Held{part, g.claim})
 		}
 	}
 	m.send(from, msg)
@@ -104,8 +104,8 @@ func (m *Machine) remember(now bucket.Instant, from string, msg *Memory) {
 	}
 	for _, h := range msg.Claims {
 		m.learn(now, h.Partition, h.Claim)
-		if m.inRange(h.Partition) && m.voter.claimed[h.Partition].Less(h.Claim) {
-			m.voter.claimed[h.Partition] = h.Claim
+		if m.inRange(h.Partition) && m.voter.given[h.Partition].claim.Less(h.Claim) {
+			m.voter.given[h.Partition].claim = h.Claim
 		}
 	}
 	m.meet(now, from, true)

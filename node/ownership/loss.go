@@ -151,7 +151,7 @@ func (m *Machine) confirmation(now bucket.Instant, msg *Ask) *Confirm {
 		}
 		h := &v.heirs[ask.Partition]
 		if !h.open(now) {
-			term := max(ask.Term, h.Term, v.claimed[ask.Partition].Term)
+			term := max(ask.Term, h.Term, v.given[ask.Partition].claim.Term)
 			*h = named{Heir: Heir{ask.Partition, term, ask.Member}, at: now}
 		}
 		c.Heirs = append(c.Heirs, h.Heir)
@@ -161,7 +161,7 @@ func (m *Machine) confirmation(now bucket.Instant, msg *Ask) *Confirm {
 
 // passed says that somebody else holds the partition by now, who is not known to be lost.
 func (m *Machine) passed(ask Heir) bool {
-	c := m.voter.claimed[ask.Partition]
+	c := m.voter.given[ask.Partition].claim
 	return c.Term > ask.Term && !m.voter.isLost(c.Member())
 }
 
@@ -174,8 +174,8 @@ func (m *Machine) enlighten(from string, msg *Ask) {
 			continue
 		}
 		c := m.parts[ask.Partition].known
-		if c.Less(m.voter.claimed[ask.Partition]) {
-			c = m.voter.claimed[ask.Partition]
+		if g := m.voter.given[ask.Partition].claim; c.Less(g) {
+			c = g
 		}
 		if (Claim{Epoch{ask.Term, msg.Lost.Incarnation}, msg.Lost.ID}).Less(c) {
 			held = append(held, Held{ask.Partition, c})

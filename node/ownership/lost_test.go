@@ -54,6 +54,19 @@ var lostScenarios = []scenario{
 		w.after(sec+span(r, 900, 3500), func() { w.restart(name(first)) })
 		return 6 * sec
 	}},
+	{name: "the heir is cut off as it is named", nodes: func(int) int { return 5 },
+		plan: func(w *world, r *rand.Rand, n int) time.Duration {
+			part := r.IntN(w.cfg.partitions)
+			w.after(sec, func() {
+				owner, _, _ := w.heirOf(part)
+				w.crash(owner)
+				w.whenTaking(part, func(heir string) {
+					w.split(only(heir), true)
+					w.after(span(r, 1000, 1600), func() { w.split(only(heir), false) }) // another one was named
+				})
+			})
+			return 5 * sec
+		}},
 	{name: "twice within a second", plan: func(w *world, r *rand.Rand, n int) time.Duration {
 		id := name(r.IntN(n))
 		for i := range 2 {

@@ -108,6 +108,7 @@ type holding struct {
 	frozen    bool
 	staged    bool // all of it is there
 	told      bucket.Instant
+	from      Member // who gave it to this node, if somebody did
 	replica   replica
 }
 
@@ -283,6 +284,7 @@ func (m *Machine) drop(part int) {
 	h := p.held
 	p.held = nil
 	p.copy = Copy{Partition: part, Claim: h.claim, Seq: h.replica.seq + 1}
+	m.voter.gaveUp(part, m.self)
 	m.act(&Shut{part})
 }
 

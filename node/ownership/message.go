@@ -41,6 +41,8 @@ type Named struct {
 	Term      uint64
 	// Elsewhere says that a copy is kept by another node than the receiver, so that the receiver's is not needed.
 	Elsewhere bool
+	// From is who has handed the partition over, until a majority has acknowledged that; nobody if it was taken over.
+	From Member
 }
 
 // Ack acknowledges a heartbeat, but for the partitions that it refuses.

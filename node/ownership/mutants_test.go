@@ -10,7 +10,6 @@ const (
 	mints      = "	c := Claim{Epoch{max(t.term, own.Claim.Term) + 2, m.self.Incarnation}, m.self.ID}\n"
 	stops      = "		case !h.frozen && (m.gone(now, h.to) || m.placed.owner(part) != h.to.ID):\n"
 	merges     = "	return l.merge(other)\n"
-	refuses    = "c.Less(v.claimed[n.Partition]) || h.open(now) && h.Member != who && c.Term <= h.Term+2"
 	needs      = "		need := min(n-m.list.Majority()+1, n-1)\n"
 	listens    = "	if m.voter.isLost(who) {\n		m.send(from, &LostYou{who.Incarnation})\n		return\n	}\n"
 )
@@ -55,13 +54,37 @@ var mutants = []mutant{
 
 	// What a voter must not contradict.
 	{"lower epoch accepted", "TestVoterRefuses", []edit{
-		{"heartbeat.go", "c.Less(v.claimed[n.Partition]) || ", ""},
+		{"voter.go", "c.Less(g.claim) || ", ""},
 	}},
 	{"refused claims acknowledged", "TestVoterRefuses", []edit{
-		{"heartbeat.go", "			refused = append(refused, Held{n.Partition, v.claimed[n.Partition]})\n", ""},
+		{"voter.go", "			refused = append(refused, Held{n.Partition, g.claim})\n", ""},
 	}},
 	{"another claims while the heir has time", "TestVoterKeepsItsHeir", []edit{
-		{"heartbeat.go", " || h.open(now) && h.Member != who && c.Term <= h.Term+2", ""},
+		{"voter.go", " || h.open(now) && h.Member != who && c.Term <= h.Term+2", ""},
+	}},
+	{"given to the next while another may decide", "TestVoterGivesToOne", []edit{
+		{"voter.go", "		if now <= g.wait {\n", "		if false {\n"},
+	}},
+	{"given to the next, as nodes see it", scenes + "the heir is cut off as it is named", []edit{
+		{"voter.go", "		if now <= g.wait {\n", "		if false {\n"},
+	}},
+	{"handed over by anybody", "TestVoterGivesToOne", []edit{
+		{"voter.go", " && (was != from || g.claim.Term+1 != c.Term) {", " && from.ID == \"\" {"},
+	}},
+	{"handed over, and taken over in between", "TestVoterGivesToOne", []edit{
+		{"voter.go", " || g.claim.Term+1 != c.Term) {", ") {"},
+	}},
+	{"who has to wait is who was refused", "TestAuthorityWaits", []edit{
+		{"heartbeat.go", "if h.Claim.Member() == m.self {", "if false {"},
+	}},
+	{"who has to wait does not", "TestAuthorityWaits", []edit{
+		{"heartbeat.go", "-no-waiting[named.Partition] >=", "-no >="},
+	}},
+	{"what a member gave itself counts when it has given up", "TestVoterIsTheHolder", []edit{
+		{"machine.go", "	m.voter.gaveUp(part, m.self)\n", ""},
+	}},
+	{"who has been given something does not say by whom", "TestIsGiven", []edit{
+		{"transfer.go", "p.held.from, p.history.From = move.Claim.Member(), from", "p.history.From = from"},
 	}},
 	{"a lower claim is learned", scenes + "chaos", []edit{
 		{"machine.go", "		case h.claim.Less(c):\n", "		default:\n"},
@@ -117,6 +140,12 @@ var mutants = []mutant{
 	{"an heir that takes its time", "TestHeirIsTooLate", []edit{
 		{"takeover.go", "		case now-t.since > bucket.Instant(claimTime):", "		case false:"},
 	}},
+	{"an heir that goes on by a lower claim", "TestHeirHoldsALowerClaim", []edit{
+		{"takeover.go", "			p.held != nil && !p.held.frozen && p.held.claim.Term >= h.Term:\n", "			p.held != nil && !p.held.frozen:\n"},
+	}},
+	{"an heir that heeds what it has done", "TestHeirHoldsALowerClaim", []edit{
+		{"takeover.go", "p.held.claim.Term >= h.Term", "p.held.claim.Term > h.Term"},
+	}},
 	{"a take-over that raises the term by one", "TestHeirHasACopy", []edit{
 		{"takeover.go", mints, "	c := Claim{Epoch{max(t.term, own.Claim.Term) + 1, m.self.Incarnation}, m.self.ID}\n"},
 	}},
@@ -171,7 +200,7 @@ var mutants = []mutant{
 		{"transfer.go", "	h.to = Member{}\n	m.act(&Stop{part})\n", "	h.to, h.frozen, h.staged, h.open = Member{}, false, false, false\n	m.act(&Stop{part})\n"},
 	}},
 	{"a frozen partition is named", "TestGives", []edit{
-		{"heartbeat.go", "h != nil && !h.frozen {\n			named", "h != nil {\n			named"},
+		{"heartbeat.go", "h != nil && !h.frozen {\n			n :=", "h != nil {\n			n :="},
 		{"heartbeat.go", "if h == nil || h.frozen || h.claim.Term", "if h == nil || h.claim.Term"},
 		{"heartbeat.go", "	if !h.open {\n		h.open = true\n", "	if !h.open || h.frozen {\n		h.open = true\n"},
 	}},
@@ -211,6 +240,15 @@ var mutants = []mutant{
 	}},
 	{"a member without memory that agrees", "TestVoterIsQuiet", []edit{
 		{"change.go", "m.votes(now) && msg.Digest == m.list.digest", "msg.Digest == m.list.digest"},
+	}},
+	{"who is heard is dropped", "TestVoterDropsTheSilent", []edit{
+		{"change.go", " && !m.hears(now, c.ID)", ""},
+	}},
+	{"who agrees that it is dropped itself", "TestVoterDropsTheSilent", []edit{
+		{"change.go", "c.ID != m.self.ID && !m.hears", "!m.hears"},
+	}},
+	{"who is heard again is dropped", "TestProposerHearsAgain", []edit{
+		{"change.go", " && m.agrees(now, m.self.ID, msg.Change) {", " {"},
 	}},
 	{"last write wins", "TestListMerges", []edit{
 		{"list.go", merges, "	return other\n"},

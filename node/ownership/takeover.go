@@ -36,8 +36,12 @@ func (m *Machine) inherit(now bucket.Instant, msg *Inherit) {
 		case p.taking != nil,
 			p.known.Term > h.Term,
 			p.known.Term == h.Term && p.known.Member() != msg.Lost && p.known.Incarnation > msg.Lost.Incarnation,
-			p.held != nil && !(p.held.frozen && p.held.to == msg.Lost):
+			p.held != nil && p.held.frozen && p.held.to != msg.Lost,
+			p.held != nil && !p.held.frozen && p.held.claim.Term >= h.Term:
 			continue
+		}
+		if p.held != nil && !p.held.frozen { // by a claim that was lower than the lost one: it was never told of that
+			m.drop(h.Partition)
 		}
 		p.taking = &taking{lost: msg.Lost, term: h.Term, since: now, answered: make(map[string]bool)}
 		m.takings = true

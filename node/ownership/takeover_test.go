@@ -137,6 +137,31 @@ func TestHeirIsTooLate(t *testing.T) {
 	}
 }
 
+// TestHeirHoldsALowerClaim: whoever was named while it decides by a claim that the lost one's had outbid takes over afresh.
+// Else its copy would stay behind for ever, and who knows the higher claim would wait for its heir.
+func TestHeirHoldsALowerClaim(t *testing.T) {
+	for _, held := range []uint64{3, 4, 5} {
+		v := newVoting(t, "a", "b", "c")
+		v.claim(v.now, 0, Claim{Epoch{held, 10}, "a"}, Founded)
+		v.parts[0].held.open = true
+		v.Take()
+		v.Receive(v.now, "c", &Inherit{Member{"b", 10}, []Heir{{0, 4, v.self}}})
+		shuts := 0
+		for _, act := range v.Take().Acts {
+			if _, ok := act.(*Shut); ok {
+				shuts++
+			}
+		}
+		if lower := held < 4; (shuts == 1) != lower || (v.parts[0].held == nil) != lower || (v.parts[0].taking != nil) != lower {
+			t.Errorf("held by %d, lost 4: %d shut, held %v, takes over: %v", held, shuts, v.parts[0].held, v.parts[0].taking != nil)
+		}
+		v.keeps("c", 9)
+		if held < 4 {
+			v.wantFetch("c", "its own copy is of a lower claim")
+		}
+	}
+}
+
 // TestHeirOfNothing: who is told so by mistake, or too late, does not take over.
 func TestHeirOfNothing(t *testing.T) {
 	for name, of := range map[string]struct {

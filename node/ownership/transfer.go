@@ -128,7 +128,7 @@ func (m *Machine) final(now bucket.Instant, from string, msg *Final) {
 		p.staged, p.copy, p.taking = Claim{}, Copy{}, nil
 		m.act(&Install{move.Partition, c})
 		m.claim(now, move.Partition, c, Received)
-		p.history.From = from
+		p.held.from, p.history.From = move.Claim.Member(), from
 		m.counters.Received++
 	}
 }

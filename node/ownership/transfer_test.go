@@ -144,6 +144,9 @@ func TestIsGiven(t *testing.T) {
 	if h := v.parts[0].held; h == nil || h.claim != own || h.open {
 		t.Errorf("it holds %+v", h)
 	}
+	if named := v.claims(); !reflect.DeepEqual(named, []Named{{Partition: 0, Term: 5, From: Member{"b", 10}}}) {
+		t.Errorf("it names %+v", named)
+	}
 	if acts := final(10, from); acts != nil {
 		t.Errorf("it is given the same again, and it does %v", acts)
 	}

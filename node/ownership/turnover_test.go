@@ -49,7 +49,7 @@ func TestTurnover(t *testing.T) {
 			t.Errorf("%s has %d entries after %d turns, and had %d after 30", path, n, turns, early[path])
 		}
 	}
-	if late[".list.removed"] != maxRemovals || late[".voter.claimed"] != w.cfg.partitions {
+	if late[".list.removed"] != maxRemovals || late[".voter.given"] != w.cfg.partitions {
 		t.Errorf("sizes are not those that are meant: %v", late)
 	}
 	if w.wrong != "" {

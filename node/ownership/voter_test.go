@@ -98,9 +98,69 @@ func TestVoterRefuses(t *testing.T) {
 	v.says("b", v.names(4), ack())
 	v.says("c", v.names(3), ack(held))
 	v.says("b", v.names(4), ack())
-	v.says("c", v.names(4), ack()) // equal terms: c is higher than b
-	v.says("b", v.names(4), ack(Held{0, Claim{Epoch{4, 10}, "c"}}))
-	v.says("b", v.names(5), ack())
+	higher := Held{0, Claim{Epoch{4, 10}, "c"}} // of equal terms: c comes after b
+	v.says("c", v.names(4), ack(higher))        // not yet
+	v.says("b", v.names(4), ack(higher))
+	v.after(exactly + 1)
+	v.says("c", v.names(4), ack())
+	v.says("b", v.names(4), ack(higher))
+}
+
+// TestVoterGivesToOne: who claims more than another may still decide for has to wait until that can't, unless it was given to
+// it by just that claim.
+func TestVoterGivesToOne(t *testing.T) {
+	held := func(term uint64, id string) Held { return Held{0, Claim{Epoch{term, 10}, id}} }
+	given := func(v *voting, from string, incarnation uint64) *Heartbeat {
+		hb := v.names(5)
+		hb.Claims[0].From = Member{from, incarnation}
+		return hb
+	}
+	v := newVoting(t, "a", "b", "c", "d")
+	v.says("b", v.names(4), ack())
+	v.after(10 * ms)
+	v.says("b", v.names(4), ack())
+	v.says("c", v.names(6), ack(held(6, "c")))
+	v.after(exactly / 2)
+	v.says("d", v.names(8), ack(held(8, "d"))) // another one does not make it shorter
+	v.says("c", v.names(6), ack(held(8, "d")))
+	v.after(exactly - exactly/2)
+	v.says("d", v.names(8), ack(held(8, "d")))
+	v.after(1)
+	v.says("d", v.names(8), ack())
+	v.says("d", v.names(10), ack()) // not against itself
+	v.says("b", v.names(12), ack(held(12, "b")))
+
+	for _, gives := range []struct {
+		from        string
+		incarnation uint64
+		term        uint64
+		refused     []Held
+	}{
+		{"b", 10, 4, nil},
+		{"d", 10, 4, []Held{held(5, "c")}}, // it is not d's
+		{"b", 9, 4, []Held{held(5, "c")}},
+		{"b", 10, 3, []Held{held(5, "c")}}, // there was another claim in between
+	} {
+		v := newVoting(t, "a", "b", "c", "d")
+		v.says("b", v.names(gives.term), ack())
+		v.says("c", given(v, gives.from, gives.incarnation), ack(gives.refused...))
+	}
+
+	v = newVoting(t, "a", "b", "c", "d")
+	v.says("b", v.names(4), ack())
+	v.says("c", v.names(4), ack(held(4, "c")))
+	v.says("d", given(v, "c", 10), ack(held(5, "d"))) // c could not decide yet, but b can
+}
+
+// TestVoterIsTheHolder: what this member gave itself does not count once it has given up.
+func TestVoterIsTheHolder(t *testing.T) {
+	v := newVoting(t, "a", "b", "c")
+	v.holds(4)
+	v.sends()
+	v.says("b", v.names(6), ack())
+	if v.parts[0].held != nil {
+		t.Error("it holds what another has a higher claim to")
+	}
 }
 
 func TestVoterWantsOneList(t *testing.T) {
@@ -170,6 +230,48 @@ func TestVoterIsQuiet(t *testing.T) {
 	v.says("b", v.names(4), (*Ack)(nil))
 	v.says("b", &Propose{Change{Member: Member{"d", 10}}, v.list.digest}, (*Second)(nil))
 	v.says("b", v.lossOf("c", 4, "b"), (*Confirm)(nil))
+}
+
+// TestVoterDropsTheSilent: nobody is dropped whom this member hears, nor this member itself, unless they ask for that.
+func TestVoterDropsTheSilent(t *testing.T) {
+	v := newVoting(t, "a", "b", "c", "d")
+	drops := func(from, id string, agrees bool) {
+		t.Helper()
+		c := Change{Member{id, 10}, true}
+		want := &Second{c, v.list.digest}
+		if !agrees {
+			want = nil
+		}
+		v.says(from, &Propose{c, v.list.digest}, want)
+	}
+	drops("b", "c", true)
+	v.hear("c")
+	drops("b", "c", false)
+	v.after(v.fence() - 1)
+	drops("b", "c", false)
+	v.after(1)
+	drops("b", "c", true)
+	drops("b", "a", false)
+	v.hear("c")
+	drops("c", "c", true) // it leaves
+	v.says("b", &Propose{Change{Member: Member{"c", 11}}, v.list.digest}, &Second{Change{Member: Member{"c", 11}}, v.list.digest})
+}
+
+// TestProposerHearsAgain: who was silent is heard when others agree that it was.
+func TestProposerHearsAgain(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		v := newVoting(t, "a", "b", "c")
+		v.cfg.Forget = time.Minute
+		v.Tick(v.now)
+		v.Take()
+		if again {
+			v.hear("c")
+		}
+		v.Receive(v.now, "b", &Second{Change{Member{"c", 10}, true}, v.list.digest})
+		if v.list.Has("c") != again {
+			t.Errorf("heard again: %v, dropped: %v", again, !v.list.Has("c"))
+		}
+	}
 }
 
 func TestVoterKeepsItsHeir(t *testing.T) {
