@@ -102,7 +102,7 @@ var mutants = []mutant{
 	{"loss confirmed right after the start", "TestVoterConfirmsNothingAfterItsStart", []edit{
 		{"loss.go", confirming, "	if now <= m.changed {\n"},
 	}},
-	{"loss confirmed right after a change of the list", scenes + "the cut moves as two are forgotten", []edit{
+	{"loss confirmed right after a change of the list", "TestVoterConfirmsNothingAfterAChange", []edit{
 		{"loss.go", confirming, "	if now-m.born <= drift(m.fence()) {\n"},
 	}},
 	{"heirs not remembered", "TestVoterKeepsItsHeir", []edit{

@@ -25,7 +25,7 @@ func TestTurnover(t *testing.T) {
 		if !w.runUntil(5*sec, func() bool { return w.unsettled() == "" }) {
 			t.Fatalf("turn %d: %s", i, w.unsettled())
 		}
-		if i%10 == 9 {
+		if i%4 == 3 {
 			w.crash(goes)
 		} else {
 			w.leave(goes)
