@@ -142,7 +142,7 @@ func TestCaseC49(t *testing.T) {
 	for range 1000 {
 		steps = append(steps, take(0, 1, never(0, 0)), take(0, 0, yes(0, 0)))
 	}
-	if s := run(t, bucket.Limit{}, steps...); s != bucket.Full(bucket.Limit{}, start) {
+	if s := run(t, bucket.Limit{}, steps...); s != bucket.Full(&bucket.Limit{}, start) {
 		t.Errorf("drifted to %+v", s)
 	}
 }
@@ -150,10 +150,10 @@ func TestCaseC49(t *testing.T) {
 // TestCaseC23 alternates an old and a new instant, which must not mint tokens.
 func TestCaseC23(t *testing.T) {
 	l := perSecond(1, 5)
-	s := bucket.Full(l, 100*bucket.Instant(sec))
+	s := bucket.Full(&l, 100*bucket.Instant(sec))
 	allowed := 0
 	takeAt := func(second int64) {
-		if s.Take(l, bucket.Instant(second)*bucket.Instant(sec), 1).Allowed {
+		if s.Take(&l, bucket.Instant(second)*bucket.Instant(sec), 1).Allowed {
 			allowed++
 		}
 	}
@@ -177,10 +177,10 @@ func TestCaseC23(t *testing.T) {
 // TestCaseC26: a slow node's older instant hands out no second burst.
 func TestCaseC26(t *testing.T) {
 	l := perSecond(2, 4)
-	s := bucket.Full(l, 1000*bucket.Instant(sec))
+	s := bucket.Full(&l, 1000*bucket.Instant(sec))
 	allowed := 0
 	for _, second := range []int64{1000, 1000, 1000, 1000, 1000, 990, 1000, 1000, 1000, 1000} {
-		if s.Take(l, bucket.Instant(second)*bucket.Instant(sec), 1).Allowed {
+		if s.Take(&l, bucket.Instant(second)*bucket.Instant(sec), 1).Allowed {
 			allowed++
 		}
 	}
@@ -206,10 +206,10 @@ func TestCasesOfSteadyClients(t *testing.T) {
 			[]int{0, 1, 2, 4, 7, 10, 14, 17, 20, 24, 27, 30}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := bucket.Full(c.limit, start)
+			s := bucket.Full(&c.limit, start)
 			var got []int
 			for i := range c.ticks {
-				if s.Take(c.limit, start+bucket.Instant(i)*bucket.Instant(c.tick), 1).Allowed {
+				if s.Take(&c.limit, start+bucket.Instant(i)*bucket.Instant(c.tick), 1).Allowed {
 					got = append(got, i)
 				}
 			}
@@ -223,16 +223,16 @@ func TestCasesOfSteadyClients(t *testing.T) {
 // TestCaseC70: a rested bucket admits its burst and then its rate, and no more in that period.
 func TestCaseC70(t *testing.T) {
 	l := perSecond(10, 10)
-	s := bucket.Full(l, start)
+	s := bucket.Full(&l, start)
 	allowed := 0
 	for range 10 {
-		if s.Take(l, start, 1).Allowed {
+		if s.Take(&l, start, 1).Allowed {
 			allowed++
 		}
 	}
 	for i := 1; i <= 9; i++ {
 		for range 3 { // a client that takes what it can
-			if s.Take(l, start+bucket.Instant(i)*bucket.Instant(100*ms), 1).Allowed {
+			if s.Take(&l, start+bucket.Instant(i)*bucket.Instant(100*ms), 1).Allowed {
 				allowed++
 			}
 		}
@@ -253,7 +253,7 @@ type shared struct {
 func (s *shared) take(now bucket.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state.Take(s.limit, now, 1).Allowed {
+	if s.state.Take(&s.limit, now, 1).Allowed {
 		s.allowed++
 	}
 }
@@ -262,7 +262,7 @@ func (s *shared) take(now bucket.Instant) {
 func TestCaseC37(t *testing.T) {
 	const each = 1_000_000
 	l := perSecond(1_000_000_001, 1_000_000_001)
-	s := &shared{limit: l, state: bucket.Full(l, start)}
+	s := &shared{limit: l, state: bucket.Full(&l, start)}
 	var threads sync.WaitGroup
 	for range 2 {
 		threads.Go(func() {
@@ -280,7 +280,7 @@ func TestCaseC37(t *testing.T) {
 // TestCaseC118: of a thousand takes at one instant exactly one gets the one token.
 func TestCaseC118(t *testing.T) {
 	l := perSecond(1, 1)
-	s := &shared{limit: l, state: bucket.Full(l, start)}
+	s := &shared{limit: l, state: bucket.Full(&l, start)}
 	var threads sync.WaitGroup
 	for range 1000 {
 		threads.Go(func() { s.take(start) })
@@ -295,12 +295,12 @@ func TestCaseC118(t *testing.T) {
 func TestCaseC122(t *testing.T) {
 	ten, five := perSecond(0, 10), perSecond(0, 5)
 	s := run(t, ten, take(0, 2, yes(8, 0)))
-	s.Adopt(ten, five, start)
-	if d := s.Look(five, start, 0); d.Remaining != 5 {
+	s.Adopt(&ten, &five, start)
+	if d := s.Look(&five, start, 0); d.Remaining != 5 {
 		t.Errorf("remaining %d after the burst went to 5, want 5", d.Remaining)
 	}
-	s.Adopt(five, ten, start)
-	if d := s.Look(ten, start, 0); d.Remaining != 5 {
+	s.Adopt(&five, &ten, start)
+	if d := s.Look(&ten, start, 0); d.Remaining != 5 {
 		t.Errorf("remaining %d after the burst went back to 10, want 5", d.Remaining)
 	}
 }
@@ -310,12 +310,12 @@ func TestAdoptCountsTheOldRateFirst(t *testing.T) {
 	slow, fast := perSecond(1, 10), bucket.Limit{Count: 10, Per: 7 * sec, Burst: 10}
 	s := run(t, slow, take(0, 10, yes(0, 10*sec)))
 	change := start + bucket.Instant(2500*ms)
-	s.Adopt(slow, fast, change) // holds 2.5 tokens
-	if got, want := s.Look(fast, change, 3), no(2, 350*ms, 5250*ms); got != want {
+	s.Adopt(&slow, &fast, change) // holds 2.5 tokens
+	if got, want := s.Look(&fast, change, 3), no(2, 350*ms, 5250*ms); got != want {
 		t.Errorf("after the change: %+v, want %+v", got, want)
 	}
 	later := change + bucket.Instant(350*ms)
-	if got := s.Take(fast, later, 3); !got.Allowed {
+	if got := s.Take(&fast, later, 3); !got.Allowed {
 		t.Errorf("after the wait that was said: %+v", got)
 	}
 }

@@ -12,14 +12,14 @@ func ExampleState() {
 	began := time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
 	at := func(t time.Time) bucket.Instant { return bucket.Instant(t.Sub(began)) }
 
-	s := bucket.Full(limit, at(began))
-	d := s.Take(limit, at(began), 100)
+	s := bucket.Full(&limit, at(began))
+	d := s.Take(&limit, at(began), 100)
 	fmt.Println("100 at once:", d.Allowed, d.Remaining)
 
-	d = s.Take(limit, at(began), 5)
+	d = s.Take(&limit, at(began), 5)
 	fmt.Println("5 more:", d.Allowed, "retry after", d.RetryAfter)
 
-	d = s.Take(limit, at(began.Add(500*time.Millisecond)), 5)
+	d = s.Take(&limit, at(began.Add(500*time.Millisecond)), 5)
 	fmt.Println("5 more, then:", d.Allowed, "full after", d.ResetAfter)
 	// Output:
 	// 100 at once: true 0
@@ -29,9 +29,9 @@ func ExampleState() {
 
 func ExampleState_Look() {
 	limit := bucket.Limit{Count: 1, Per: time.Minute, Burst: 3}
-	s := bucket.Full(limit, 0)
-	s.Take(limit, 0, 2)
-	d := s.Look(limit, 0, 3)
+	s := bucket.Full(&limit, 0)
+	s.Take(&limit, 0, 2)
+	d := s.Look(&limit, 0, 3)
 	fmt.Println(d.Allowed, d.Remaining, d.RetryAfter)
 	// Output: false 1 2m0s
 }
@@ -39,12 +39,12 @@ func ExampleState_Look() {
 func ExampleState_Adopt() {
 	old := bucket.Limit{Count: 10, Per: time.Second, Burst: 100}
 	smaller := bucket.Limit{Count: 5, Per: time.Second, Burst: 20}
-	s := bucket.Full(old, 0)
-	s.Take(old, 0, 10)
+	s := bucket.Full(&old, 0)
+	s.Take(&old, 0, 10)
 
-	s.Adopt(old, smaller, 0)
+	s.Adopt(&old, &smaller, 0)
 	fmt.Println("cut to the smaller burst:", s.Tokens)
-	s.Adopt(smaller, old, 0)
+	s.Adopt(&smaller, &old, 0)
 	fmt.Println("nothing granted by the larger:", s.Tokens)
 	// Output:
 	// cut to the smaller burst: 20

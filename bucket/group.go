@@ -5,13 +5,13 @@ package bucket
 // limit that denied, of several the one with the longest wait; else the one with the fewest tokens left.
 func TakeAll(limits []Limit, states []State, now Instant, cost int64) (d Decision, which int) {
 	for i := range states { // whatever the answer, the time has been seen
-		states[i].Refill(limits[i], now)
+		states[i].Refill(&limits[i], now)
 	}
 	if d, which = LookAll(limits, states, now, cost); !d.Allowed {
 		return d, which
 	}
 	for i := range states {
-		next := states[i].Take(limits[i], now, cost)
+		next := states[i].Take(&limits[i], now, cost)
 		if i == 0 || next.Remaining < d.Remaining {
 			d, which = next, i
 		}
@@ -22,7 +22,7 @@ func TakeAll(limits []Limit, states []State, now Instant, cost int64) (d Decisio
 // LookAll answers what TakeAll would, and takes nothing: the numbers are those before a take.
 func LookAll(limits []Limit, states []State, now Instant, cost int64) (d Decision, which int) {
 	for i := range states {
-		next := states[i].Look(limits[i], now, cost)
+		next := states[i].Look(&limits[i], now, cost)
 		if i == 0 || next.speaksFor(d) {
 			d, which = next, i
 		}

@@ -74,7 +74,7 @@ func (l Limit) Window() time.Duration { return l.timeFor(uint64(l.Burst), 0) }
 // timeFor returns the shortest time after which tokens*Per - frac sub-tokens have arrived, rounded up to whole
 // nanoseconds and saturating at the longest Duration, about 292 years. The caller sees to it that the difference is
 // not negative. 0 if the limit has no rate: the caller asks never before it asks when.
-func (l Limit) timeFor(tokens, frac uint64) time.Duration {
+func (l *Limit) timeFor(tokens, frac uint64) time.Duration {
 	if l.Count == 0 {
 		return 0
 	}

@@ -34,10 +34,10 @@ func TestArithmeticByExample(t *testing.T) {
 	}
 
 	t.Run("a new key starts full: 100 pass, the 101st is denied, one second later 10 more", func(t *testing.T) {
-		s := bucket.Full(l, start)
+		s := bucket.Full(&l, start)
 		admitted := func(now bucket.Instant) (n int) {
 			for range 1000 {
-				if s.Take(l, now, 1).Allowed {
+				if s.Take(&l, now, 1).Allowed {
 					n++
 				}
 			}
@@ -52,9 +52,9 @@ func TestArithmeticByExample(t *testing.T) {
 	})
 
 	t.Run("two keys never share", func(t *testing.T) {
-		a, b := bucket.Full(l, start), bucket.Full(l, start)
-		a.Take(l, start, 100)
-		if d := b.Take(l, start, 100); !d.Allowed {
+		a, b := bucket.Full(&l, start), bucket.Full(&l, start)
+		a.Take(&l, start, 100)
+		if d := b.Take(&l, start, 100); !d.Allowed {
 			t.Errorf("the other bucket: %+v, want 100 admitted", d)
 		}
 	})
@@ -64,7 +64,7 @@ func TestArithmeticByExample(t *testing.T) {
 		admitted := 0
 		for range 11 {
 			for range 2 { // nodes in turn
-				if s.Take(l, start, 1).Allowed {
+				if s.Take(&l, start, 1).Allowed {
 					admitted++
 				}
 			}

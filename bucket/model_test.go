@@ -202,18 +202,18 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Draw(t, "limit")
 		now := bucket.Instant(rapid.Int64().Draw(t, "start"))
-		s, m := bucket.Full(l, now), newModel(l, now)
+		s, m := bucket.Full(&l, now), newModel(l, now)
 		for range rapid.IntRange(1, 30).Draw(t, "calls") {
 			now = instant(t, now, l)
 			switch call := rapid.IntRange(0, 9).Draw(t, "call"); call {
 			case 0:
 				next := limits.Draw(t, "next limit")
-				s.Adopt(l, next, now)
+				s.Adopt(&l, &next, now)
 				m.adopt(next, now)
 				l = next
 			case 1, 2:
 				before, cost := s, costOf(t, s, l)
-				if got, want := s.Look(l, now, cost), m.ask(now, cost, false); got != want {
+				if got, want := s.Look(&l, now, cost), m.ask(now, cost, false); got != want {
 					t.Fatalf("Look(%d): %+v, want %+v", cost, got, want)
 				}
 				if s != before {
@@ -221,7 +221,7 @@ func TestModel(t *testing.T) {
 				}
 			default:
 				cost := costOf(t, s, l)
-				if got, want := s.Take(l, now, cost), m.ask(now, cost, true); got != want {
+				if got, want := s.Take(&l, now, cost), m.ask(now, cost, true); got != want {
 					t.Fatalf("Take(%d): %+v, want %+v", cost, got, want)
 				}
 			}
@@ -231,7 +231,7 @@ func TestModel(t *testing.T) {
 			if m.level.Cmp(rat(l.Burst)) > 0 || s.Tokens < 0 || s.Frac != 0 && s.Frac >= uint64(l.Per) {
 				t.Fatalf("%+v is no state of %+v", s, l)
 			}
-			if got, want := s.IsFull(l, now), m.isFull(now); got != want {
+			if got, want := s.IsFull(&l, now), m.isFull(now); got != want {
 				t.Fatalf("IsFull %v, want %v", got, want)
 			}
 		}
@@ -243,12 +243,12 @@ func TestRetryAfterIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Filter(func(l bucket.Limit) bool { return l.Burst > 0 && l.Count > 0 }).Draw(t, "limit")
 		now := bucket.Instant(rapid.Int64Range(math.MinInt64, 0).Draw(t, "start"))
-		s := bucket.Full(l, now)
-		s.Take(l, now, l.Burst)
-		s.Take(l, now, rapid.Int64Range(0, l.Burst).Draw(t, "more"))
+		s := bucket.Full(&l, now)
+		s.Take(&l, now, l.Burst)
+		s.Take(&l, now, rapid.Int64Range(0, l.Burst).Draw(t, "more"))
 		now += bucket.Instant(rapid.Int64Range(0, int64(l.Per-1)).Draw(t, "later"))
 		cost := rapid.Int64Range(1, l.Burst).Draw(t, "cost")
-		d := s.Take(l, now, cost)
+		d := s.Take(&l, now, cost)
 		if d.Allowed || d.RetryAfter == math.MaxInt64 {
 			return
 		}
@@ -260,13 +260,13 @@ func TestRetryAfterIsExact(t *testing.T) {
 		}
 		then := now + bucket.Instant(d.RetryAfter)
 		early, early2 := s, s
-		if early.Take(l, then-1, cost).Allowed {
+		if early.Take(&l, then-1, cost).Allowed {
 			t.Fatalf("%v was said, and 1 ns less was enough", d.RetryAfter)
 		}
-		if !early2.Take(l, then, cost).Allowed {
+		if !early2.Take(&l, then, cost).Allowed {
 			t.Fatalf("%v was said, and was not enough", d.RetryAfter)
 		}
-		if !early.Take(l, then, cost).Allowed {
+		if !early.Take(&l, then, cost).Allowed {
 			t.Fatalf("%v was said, and was not enough after having tried before", d.RetryAfter)
 		}
 	})
@@ -277,14 +277,14 @@ func TestResetAfterIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Filter(func(l bucket.Limit) bool { return l.Burst > 0 && l.Count > 0 }).Draw(t, "limit")
 		now := bucket.Instant(rapid.Int64Range(math.MinInt64, 0).Draw(t, "start"))
-		s := bucket.Full(l, now)
-		d := s.Take(l, now, rapid.Int64Range(1, l.Burst).Draw(t, "cost"))
+		s := bucket.Full(&l, now)
+		d := s.Take(&l, now, rapid.Int64Range(1, l.Burst).Draw(t, "cost"))
 		if d.ResetAfter == math.MaxInt64 || now > math.MaxInt64-bucket.Instant(d.ResetAfter) {
 			return
 		}
 		then := now + bucket.Instant(d.ResetAfter)
-		if s.IsFull(l, then-1) || !s.IsFull(l, then) {
-			t.Fatalf("%v was said: full 1 ns before %v, full then %v", d.ResetAfter, s.IsFull(l, then-1), s.IsFull(l, then))
+		if s.IsFull(&l, then-1) || !s.IsFull(&l, then) {
+			t.Fatalf("%v was said: full 1 ns before %v, full then %v", d.ResetAfter, s.IsFull(&l, then-1), s.IsFull(&l, then))
 		}
 		if d.ResetAfter > l.Window() {
 			t.Fatalf("%v to be full, above the window %v", d.ResetAfter, l.Window())
@@ -297,22 +297,22 @@ func TestDenialChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Draw(t, "limit")
 		now := bucket.Instant(rapid.Int64().Draw(t, "start"))
-		tried, left := bucket.Full(l, now), bucket.Full(l, now)
+		tried, left := bucket.Full(&l, now), bucket.Full(&l, now)
 		for range rapid.IntRange(1, 20).Draw(t, "calls") {
 			now = instant(t, now, l)
 			cost := costOf(t, tried, l)
-			if d := tried.Look(l, now, cost); d.Allowed {
+			if d := tried.Look(&l, now, cost); d.Allowed {
 				if d.Never() || d.RetryAfter != 0 {
 					t.Fatalf("allowed, and yet %+v", d)
 				}
-				tried.Take(l, now, cost)
-				left.Take(l, now, cost)
+				tried.Take(&l, now, cost)
+				left.Take(&l, now, cost)
 				continue
 			}
-			if d := tried.Take(l, now, cost); d.Allowed {
+			if d := tried.Take(&l, now, cost); d.Allowed {
 				t.Fatalf("Look said no, Take said %+v", d)
 			}
-			left.Refill(l, now)
+			left.Refill(&l, now)
 			if tried != left {
 				t.Fatalf("denied: %+v, want %+v", tried, left)
 			}
@@ -325,7 +325,7 @@ func TestAdmittedOverEveryWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Draw(t, "limit")
 		now := bucket.Instant(rapid.Int64().Draw(t, "start"))
-		s := bucket.Full(l, now)
+		s := bucket.Full(&l, now)
 		type admission struct {
 			at   bucket.Instant
 			cost int64
@@ -333,7 +333,7 @@ func TestAdmittedOverEveryWindow(t *testing.T) {
 		var all []admission
 		for range rapid.IntRange(1, 30).Draw(t, "calls") {
 			now = instant(t, now, l)
-			if cost := costOf(t, s, l); s.Take(l, now, cost).Allowed {
+			if cost := costOf(t, s, l); s.Take(&l, now, cost).Allowed {
 				all = append(all, admission{s.Last, cost}) // where the clock stepped back, the latest instant counts
 			}
 		}
@@ -363,13 +363,29 @@ func TestReduced(t *testing.T) {
 			t.Fatalf("%+v is reduced to %+v", l, r)
 		}
 		now := bucket.Instant(rapid.Int64().Draw(t, "start"))
-		a, b := bucket.Full(l, now), bucket.Full(r, now)
+		a, b := bucket.Full(&l, now), bucket.Full(&r, now)
 		for range 10 {
 			now = instant(t, now, l)
 			cost := costOf(t, a, l)
-			if da, db := a.Take(l, now, cost), b.Take(r, now, cost); da != db {
+			if da, db := a.Take(&l, now, cost), b.Take(&r, now, cost); da != db {
 				t.Fatalf("%+v says %+v, %+v says %+v", l, da, r, db)
 			}
+		}
+	})
+}
+
+// TestRefillTo: what is out makes a bucket smaller, and no slower.
+func TestRefillTo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := limits.Draw(t, "limit")
+		s := bucket.Full(&l, 0)
+		s.Take(&l, 0, costOf(t, s, l))
+		smaller, now := l, instant(t, 0, l)
+		smaller.Burst = tokens(0).Draw(t, "capacity")
+		want := s
+		want.Refill(&smaller, now)
+		if s.RefillTo(&l, smaller.Burst, now); s != want {
+			t.Fatalf("%+v, want %+v", s, want)
 		}
 	})
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // State is one bucket: what it holds, and as of when. It carries no pointer and no copy of its limit, so very many of
-// them lie side by side in plain memory. The caller passes the same Limit each time, and Adopt when it changed.
+// them lie side by side in plain memory. The caller passes the same Limit each time, and Adopt when it changed: it is only
+// read, and nothing keeps the pointer.
 //
 // A level is Tokens + Frac/Limit.Per, exactly. The zero State is empty as of instant 0; a new key starts with Full.
 // A State has no lock: whoever holds it serializes its use.
@@ -21,17 +22,17 @@ type State struct {
 }
 
 // Full returns a bucket of limit l that is full at now, as every new key is.
-func Full(l Limit, now Instant) State { return State{Tokens: l.Burst, Last: now} }
+func Full(l *Limit, now Instant) State { return State{Tokens: l.Burst, Last: now} }
 
 // Take asks for cost tokens at now: if the bucket holds them they are taken, else nothing changes but the time seen.
 // cost is 0 to MaxTokens; 0 takes nothing and is always allowed. The numbers of the answer are those after the take.
-func (s *State) Take(l Limit, now Instant, cost int64) (d Decision) {
+func (s *State) Take(l *Limit, now Instant, cost int64) (d Decision) {
 	*s, d = s.taken(l, now, cost)
 	return d
 }
 
 // taken is Take by value, so that state and answer stay in registers.
-func (s State) taken(l Limit, now Instant, cost int64) (State, Decision) {
+func (s State) taken(l *Limit, now Instant, cost int64) (State, Decision) {
 	s = s.at(l, now)
 	d := s.decide(l, cost)
 	if d.Allowed {
@@ -43,7 +44,7 @@ func (s State) taken(l Limit, now Instant, cost int64) (State, Decision) {
 }
 
 // Look answers what Take would, and takes nothing: Remaining and ResetAfter are those before a take.
-func (s State) Look(l Limit, now Instant, cost int64) Decision {
+func (s State) Look(l *Limit, now Instant, cost int64) Decision {
 	s = s.at(l, now)
 	d := s.decide(l, cost)
 	d.ResetAfter = s.untilFull(l)
@@ -51,22 +52,27 @@ func (s State) Look(l Limit, now Instant, cost int64) Decision {
 }
 
 // Refill brings the level up to now. It never lowers a level, not even one above the burst.
-func (s *State) Refill(l Limit, now Instant) { *s = s.at(l, now) }
+func (s *State) Refill(l *Limit, now Instant) { *s = s.at(l, now) }
+
+// RefillTo brings the level up to now, but no higher than so many tokens: the rest of the burst is out.
+func (s *State) RefillTo(l *Limit, capacity int64, now Instant) { *s = s.upTo(l, capacity, now) }
 
 // at returns the bucket as it is at now.
-func (s State) at(l Limit, now Instant) State {
+func (s State) at(l *Limit, now Instant) State { return s.upTo(l, l.Burst, now) }
+
+func (s State) upTo(l *Limit, capacity int64, now Instant) State {
 	if now <= s.Last {
 		return s
 	}
 	elapsed := uint64(now) - uint64(s.Last) // exact even where now - Last would overflow
 	s.Last = now
-	if l.Count == 0 || s.Tokens >= l.Burst {
+	if l.Count == 0 || s.Tokens >= capacity {
 		return s
 	}
 	hi, lo := bits.Mul64(elapsed, uint64(l.Count))
 	lo, carry := bits.Add64(lo, s.Frac, 0)
 	hi += carry
-	per, room := uint64(l.Per), uint64(l.Burst-s.Tokens)
+	per, room := uint64(l.Per), uint64(capacity-s.Tokens)
 	arrived, frac := room, uint64(0) // what fits, if more than 2^64 whole tokens have come
 	switch {
 	case hi == 0 && lo < per: // divisions are dear, and a busy bucket seldom needs one
@@ -77,7 +83,7 @@ func (s State) at(l Limit, now Instant) State {
 		arrived, frac = bits.Div64(hi, lo, per)
 	}
 	if arrived >= room {
-		s.Tokens, s.Frac = l.Burst, 0
+		s.Tokens, s.Frac = capacity, 0
 		return s
 	}
 	s.Tokens += int64(arrived)
@@ -87,7 +93,7 @@ func (s State) at(l Limit, now Instant) State {
 
 // Adopt carries the level over from an old limit to a new one at now: what had arrived by the old rate stays, a smaller
 // burst cuts at once, a larger one grants nothing. The part of a token is kept, rounded down.
-func (s *State) Adopt(old, l Limit, now Instant) {
+func (s *State) Adopt(old, l *Limit, now Instant) {
 	s.Refill(old, now)
 	if s.Tokens >= l.Burst {
 		s.Tokens, s.Frac = l.Burst, 0
@@ -101,13 +107,13 @@ func (s *State) Adopt(old, l Limit, now Instant) {
 
 // IsFull says whether the bucket is full at now and has seen no later instant: then it is no different from one that
 // was never used.
-func (s State) IsFull(l Limit, now Instant) bool {
+func (s State) IsFull(l *Limit, now Instant) bool {
 	s = s.at(l, now)
 	return s.Tokens >= l.Burst && s.Last <= now
 }
 
 // decide answers for a bucket that is refilled already. ResetAfter is left to the caller, who knows if cost is taken.
-func (s State) decide(l Limit, cost int64) Decision {
+func (s State) decide(l *Limit, cost int64) Decision {
 	d := Decision{Remaining: max(s.Tokens, 0)}
 	switch {
 	case cost <= s.Tokens || cost == 0:
@@ -118,7 +124,7 @@ func (s State) decide(l Limit, cost int64) Decision {
 	return d
 }
 
-func (s State) untilFull(l Limit) time.Duration {
+func (s State) untilFull(l *Limit) time.Duration {
 	if s.Tokens >= l.Burst {
 		return 0
 	}
@@ -127,7 +133,7 @@ func (s State) untilFull(l Limit) time.Duration {
 
 // StateFrom rebuilds the bucket that a Decision of Look, or of a take, has told of, as it was at now. Of the next token
 // it may lack what arrives in a nanosecond, for ResetAfter is rounded up.
-func StateFrom(l Limit, d Decision, now Instant) State {
+func StateFrom(l *Limit, d Decision, now Instant) State {
 	s := State{Tokens: d.Remaining, Last: now}
 	if s.Tokens >= l.Burst || l.Count == 0 {
 		return s

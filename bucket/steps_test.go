@@ -53,15 +53,15 @@ func run(t *testing.T, l bucket.Limit, steps ...step) bucket.State {
 	if err := l.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	s := bucket.Full(l, start)
+	s := bucket.Full(&l, start)
 	for i, step := range steps {
 		now := start + bucket.Instant(step.at)
 		for range max(step.n, 1) {
 			before, got := s, bucket.Decision{}
 			if step.look {
-				got = s.Look(l, now, step.cost)
+				got = s.Look(&l, now, step.cost)
 			} else {
-				got = s.Take(l, now, step.cost)
+				got = s.Take(&l, now, step.cost)
 			}
 			if got != step.want {
 				t.Fatalf("step %d, cost %d at %v: got %+v, want %+v", i+1, step.cost, step.at, got, step.want)

@@ -215,14 +215,14 @@ func TestStrangers(t *testing.T) {
 func TestC28(t *testing.T) {
 	c := newMachineClock()
 	l := bucket.Limit{Count: 5, Per: time.Hour, Burst: 5}
-	s := bucket.Full(l, c.Now())
-	s.Take(l, c.Now(), 5)
-	if s.Take(l, c.Now(), 1).Allowed {
+	s := bucket.Full(&l, c.Now())
+	s.Take(&l, c.Now(), 5)
+	if s.Take(&l, c.Now(), 1).Allowed {
 		t.Fatal("a sixth of five")
 	}
 	c.asleep = func() (time.Duration, bool) { return c.before + 10*time.Hour, true }
 	c.watchSleep()
-	if d := s.Take(l, c.Now(), 1); !d.Allowed || d.Remaining != 4 {
+	if d := s.Take(&l, c.Now(), 1); !d.Allowed || d.Remaining != 4 {
 		t.Fatalf("after ten hours asleep: %+v", d)
 	}
 	for _, reading := range []func() (time.Duration, bool){ // readings that can't be take nothing back

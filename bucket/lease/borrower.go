@@ -162,7 +162,7 @@ func (b *Borrower) Demand(now bucket.Instant) Demand { return b.demand.at(now) }
 // with what has arrived since, and the tokens left here on top.
 func (b *Borrower) Decision(limits []bucket.Limit, now bucket.Instant, cost int64, v Verdict) (d bucket.Decision, which int) {
 	which = int(b.which)
-	limit := limits[which]
+	limit := &limits[which]
 	s := b.level
 	s.Refill(limit, now)
 	if s.Tokens = min(s.Tokens+b.Left(now), limit.Burst); s.Tokens == limit.Burst {

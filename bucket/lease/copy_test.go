@@ -257,7 +257,7 @@ func FuzzLenderFrom(f *testing.F) {
 		if err != nil || again.Out() != l.Out() || len(again.entries) != len(l.entries) || len(again.holds) != len(l.holds) {
 			t.Fatalf("%+v read again as %+v: %v", l.Ledger, again, err)
 		}
-		g := Group{limits, []bucket.State{bucket.Full(limits[0], now), bucket.Full(limits[1], now)}}
+		g := Group{limits, []bucket.State{bucket.Full(&limits[0], now), bucket.Full(&limits[1], now)}}
 		l.Refill(g, math.MaxInt64)
 		if l.Out() != 0 || !l.Idle(math.MaxInt64) {
 			t.Fatalf("%d is out for ever", l.Out())

@@ -86,9 +86,8 @@ func (l *Ledger) Refill(g Group, now bucket.Instant) {
 
 func (l *Ledger) fill(g Group, now bucket.Instant) {
 	for i := range g.States {
-		limit := g.Limits[i]
-		limit.Burst -= l.out
-		g.States[i].Refill(limit, now)
+		limit := &g.Limits[i]
+		g.States[i].RefillTo(limit, limit.Burst-l.out, now)
 	}
 }
 

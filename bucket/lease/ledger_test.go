@@ -26,7 +26,7 @@ func perSec(n, burst int64) bucket.Limit {
 func owns(limits ...bucket.Limit) *owner {
 	o := &owner{Group: Group{Limits: limits}, Ledger: Ledger{Last: ID{Epoch: 7}}}
 	for _, l := range limits {
-		o.States = append(o.States, bucket.Full(l, 0))
+		o.States = append(o.States, bucket.Full(&l, 0))
 	}
 	return o
 }

@@ -54,7 +54,7 @@ func (l *Lender) Adopt(g Group, limits []bucket.Limit, now bucket.Instant) {
 	l.Refill(g, now)
 	for j := range g.States {
 		s := &g.States[j]
-		s.Adopt(g.Limits[j], limits[j], now)
+		s.Adopt(&g.Limits[j], &limits[j], now)
 		if most := limits[j].Burst - l.out; s.Tokens >= most {
 			s.Tokens, s.Frac = most, 0
 		}

@@ -19,7 +19,7 @@ type lends struct {
 func lendsAt(now bucket.Instant, limits ...bucket.Limit) *lends {
 	l := &lends{Lender: NewLender(limits, ID{Epoch: 1}, now), g: Group{Limits: limits}}
 	for _, limit := range limits {
-		l.g.States = append(l.g.States, bucket.Full(limit, now))
+		l.g.States = append(l.g.States, bucket.Full(&limit, now))
 	}
 	return l
 }

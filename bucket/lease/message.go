@@ -81,5 +81,5 @@ type Level struct {
 
 // of rebuilds the bucket that a level was told of, received at now. Less than a nanosecond's refill is lost.
 func (v Level) of(l bucket.Limit, now bucket.Instant) bucket.State {
-	return bucket.StateFrom(l, bucket.Decision{Remaining: v.Remaining, ResetAfter: v.ResetAfter}, now)
+	return bucket.StateFrom(&l, bucket.Decision{Remaining: v.Remaining, ResetAfter: v.ResetAfter}, now)
 }

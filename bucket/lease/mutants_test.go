@@ -12,7 +12,7 @@ const (
 var mutants = []mutant{
 	// The ledger.
 	{"naive refill cap", model + "lease", []edit{
-		{"ledger.go", "		limit.Burst -= l.out\n", ""},
+		{"ledger.go", "RefillTo(limit, limit.Burst-l.out, now)", "Refill(limit, now)"},
 	}},
 	{"refund at expiry", model + "lease", []edit{
 		{"ledger.go", refillLoop, `			l.fill(g, l.soonest)

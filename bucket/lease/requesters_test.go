@@ -145,7 +145,7 @@ func TestAdopt(t *testing.T) {
 // TestNewID: the leases of a lender come after those of the lender before.
 func TestNewID(t *testing.T) {
 	l := NewLender([]bucket.Limit{thousand}, ID{Epoch: 3, Number: 9}, sec)
-	a, _ := l.Renew(Group{[]bucket.Limit{thousand}, []bucket.State{bucket.Full(thousand, sec)}}, sec, "a",
+	a, _ := l.Renew(Group{[]bucket.Limit{thousand}, []bucket.State{bucket.Full(&thousand, sec)}}, sec, "a",
 		Request{Number: number(1), Demand: rate(100)})
 	if a.Lease != (ID{3, 10}) || l.Last != a.Lease || l.Renewals() != 1 {
 		t.Errorf("lease %v, last %v", a.Lease, l.Last)

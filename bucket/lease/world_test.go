@@ -90,7 +90,7 @@ func begin(r *rules) *world {
 		checks:  make([]several, r.checks),
 	}
 	for j, l := range r.limits {
-		w.states[j] = bucket.Full(l, 0)
+		w.states[j] = bucket.Full(&l, 0)
 		w.ideal[j] = l.Burst
 	}
 	for i := range w.holders {

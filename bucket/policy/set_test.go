@@ -176,10 +176,10 @@ func TestPoliciesAsTaken(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := load(t, c.limit)
-			s := bucket.Full(l, 0)
+			s := bucket.Full(&l, 0)
 			for _, take := range c.takes {
 				for i := range take.times {
-					if d := s.Take(l, bucket.Instant(take.at), 1); d.Allowed != take.allowed || d.RetryAfter != take.retry {
+					if d := s.Take(&l, bucket.Instant(take.at), 1); d.Allowed != take.allowed || d.RetryAfter != take.retry {
 						t.Fatalf("take %d at %v: %+v, want allowed %v, retry %v", i+1, take.at, d, take.allowed, take.retry)
 					}
 				}

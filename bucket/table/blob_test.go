@@ -290,7 +290,7 @@ func FuzzImport(f *testing.F) {
 			}
 			for i, l := range g.limits {
 				s := load(w, i)
-				if p.loss.reserved && !startsEmpty(l) {
+				if p.loss.reserved && !startsEmpty(&l) {
 					out = 0
 				}
 				if s.Tokens > l.Burst-out || s.Tokens < min(-l.Burst, l.Burst-out) || s.Frac != 0 && s.Frac >= uint64(l.Per) {

@@ -52,7 +52,7 @@ func newCluster(t *rapid.T, tb testing.TB, limits ...[]bucket.Limit) *cluster {
 		c.groups = append(c.groups, g)
 		var full []bucket.State
 		for _, l := range g.Limits() {
-			full = append(full, bucket.Full(l, c.now))
+			full = append(full, bucket.Full(&l, c.now))
 		}
 		c.ideal = append(c.ideal, full)
 		for i := range 2 {
@@ -83,7 +83,7 @@ func (c *cluster) wait(most time.Duration) {
 func (c *cluster) admitted(key int, cost int64) {
 	for i, l := range c.groups[key].Limits() {
 		s := &c.ideal[key][i]
-		s.Refill(l, c.now)
+		s.Refill(&l, c.now)
 		s.Tokens -= cost
 	}
 }

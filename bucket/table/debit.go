@@ -23,7 +23,8 @@ func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, toke
 		}
 	}
 	p.refill(w, g, now) // whatever is out is in the way, so that the refill below adds nothing
-	for i, l := range g.limits {
+	for i := range g.limits {
+		l := &g.limits[i]
 		s := load(w, i)
 		s.Refill(l, now)
 		if room := s.Tokens + l.Burst; room > 0 {

@@ -84,7 +84,8 @@ func (x *exporter) slot(p *partition, w []uint64) {
 	x.limits(g, isHot(w[2]))
 	id := bucket.ID{Hi: w[0], Lo: w[1]}.Bytes()
 	x.blob = append(x.blob, id[:]...)
-	for i, l := range g.limits {
+	for i := range g.limits {
+		l := &g.limits[i]
 		s := load(w, i)
 		if !isHot(w[2]) {
 			s.Refill(l, x.now)

@@ -6,7 +6,7 @@ import "github.com/drossel-dev/drossel/bucket"
 func (g *Group) take(w []uint64, now bucket.Instant, cost int64) (d bucket.Decision, which int) {
 	if len(g.limits) == 1 {
 		s := load(w, 0)
-		d = s.Take(g.limits[0], now, cost)
+		d = s.Take(&g.limits[0], now, cost)
 		store(w, 0, s)
 		return d, 0
 	}
@@ -39,16 +39,18 @@ func (g *Group) load(w []uint64, room *[MaxStates]bucket.State) []bucket.State {
 
 // carry takes the levels of a slot over from old limits to as many new ones.
 func carry(w []uint64, old, g *Group, now bucket.Instant) {
-	for i, l := range g.limits {
+	for i := range g.limits {
+		l := &g.limits[i]
 		s := load(w, i)
-		s.Adopt(old.limits[i], l, now)
+		s.Adopt(&old.limits[i], l, now)
 		store(w, i, s)
 	}
 }
 
 // lower keeps the levels of a slot down to what is not out.
 func lower(w []uint64, g *Group, out int64) {
-	for i, l := range g.limits {
+	for i := range g.limits {
+		l := &g.limits[i]
 		s := load(w, i)
 		s.Tokens = min(s.Tokens, l.Burst-out)
 		store(w, i, s)

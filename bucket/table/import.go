@@ -132,7 +132,8 @@ func (in *importer) put(id bucket.ID, limits named, w []uint64, lender *lease.Le
 	if lender != nil {
 		out = lender.Out()
 	}
-	for i, l := range g.limits {
+	for i := range g.limits {
+		l := &g.limits[i]
 		if p.loss.reserved && !startsEmpty(l) { // the reserve may be in out, and was not taken from this limit
 			store(w, i, within(load(w, i), l, 0))
 		} else {
@@ -171,7 +172,7 @@ func (in *importer) put(id bucket.ID, limits named, w []uint64, lender *lease.Le
 }
 
 // within keeps a level to what there can be beside what is out.
-func within(s bucket.State, l bucket.Limit, out int64) bucket.State {
+func within(s bucket.State, l *bucket.Limit, out int64) bucket.State {
 	s.Tokens = max(s.Tokens, -l.Burst)
 	if most := l.Burst - out; s.Tokens >= most {
 		s.Tokens, s.Frac = most, 0

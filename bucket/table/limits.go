@@ -83,7 +83,7 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 	for i, l := range limits {
 		g.limits[i] = l.Reduced()
 	}
-	if slices.ContainsFunc(limits, startsEmpty) {
+	if slices.ContainsFunc(limits, func(l bucket.Limit) bool { return startsEmpty(&l) }) {
 		g.reserve = lease.TermsOf(limits).Lendable()
 	}
 	g.refs.Store(1)

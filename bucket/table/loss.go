@@ -16,12 +16,12 @@ type loss struct {
 // ends returns when every lease of the lost owner has ended.
 func (o *loss) ends() bucket.Instant { return o.at + bucket.Instant(lease.Burn) }
 
-func startsEmpty(l bucket.Limit) bool { return l.OwnerLoss == bucket.LossEmpty }
+func startsEmpty(l *bucket.Limit) bool { return l.OwnerLoss == bucket.LossEmpty }
 
 // fresh is state i of a group that was never seen. Where an owner was lost nobody can know if the group was used, and
 // limits that start empty then hold what has come since.
 func (p *partition) fresh(g *Group, i int, now bucket.Instant) bucket.State {
-	l := g.limits[i]
+	l := &g.limits[i]
 	if !p.loss.known || !startsEmpty(l) {
 		return bucket.Full(l, now)
 	}
@@ -32,15 +32,14 @@ func (p *partition) fresh(g *Group, i int, now bucket.Instant) bucket.State {
 }
 
 // refill brings a bucket up to now, or to the end of the reserve, leaving room for that.
-func (o *loss) refill(s *bucket.State, l bucket.Limit, reserve int64, now bucket.Instant) {
-	l.Burst -= reserve
-	s.Refill(l, min(now, o.ends()))
+func (o *loss) refill(s *bucket.State, l *bucket.Limit, reserve int64, now bucket.Instant) {
+	s.RefillTo(l, l.Burst-reserve, min(now, o.ends()))
 }
 
 // fill is refill for a slot: of the limits that start empty, for others keep no reserve.
 func (o *loss) fill(w []uint64, g *Group, now bucket.Instant) {
-	for i, l := range g.limits {
-		if startsEmpty(l) {
+	for i := range g.limits {
+		if l := &g.limits[i]; startsEmpty(l) {
 			s := load(w, i)
 			o.refill(&s, l, g.reserve, now)
 			store(w, i, s)
@@ -85,8 +84,8 @@ func (t *Table) TakenOver(part int, now bucket.Instant) {
 			out = l.Out()
 			l.Reserve(g.reserve, took.ends())
 		}
-		for i, l := range g.limits {
-			store(w, i, lost(load(w, i), l, out, now))
+		for i := range g.limits {
+			store(w, i, lost(load(w, i), &g.limits[i], out, now))
 		}
 		p.touch(w)
 	})
@@ -95,7 +94,7 @@ func (t *Table) TakenOver(part int, now bucket.Instant) {
 }
 
 // lost is what a bucket holds after its owner was lost. A debt stays one.
-func lost(s bucket.State, l bucket.Limit, out int64, now bucket.Instant) bucket.State {
+func lost(s bucket.State, l *bucket.Limit, out int64, now bucket.Instant) bucket.State {
 	if out == 0 { // else its lender has brought it up to now
 		s.Refill(l, now)
 	}

@@ -83,7 +83,7 @@ func (l *lending) level(id bucket.ID, now bucket.Instant, i int) int64 {
 	}
 	l.tb.peek(p, id, l.g, now, room[:headWords+len(l.g.limits)*stateWords])
 	s := load(room[:], i)
-	s.Refill(l.g.limits[i], now)
+	s.Refill(&l.g.limits[i], now)
 	return s.Tokens
 }
 
@@ -215,7 +215,7 @@ func TestSweepAfterLoss(t *testing.T) {
 	l.tb.TakenOver(1, 6*second) // once more, so that what was known is
 	l.tb.Take(1, idOf(9), l.g, 6*second+second/2, 5)
 	w := l.tb.parts[1].one.find(idOf(9))
-	store(w, 0, bucket.Full(l.g.limits[0], 7*second)) // as if what was lent had come back
+	store(w, 0, bucket.Full(&l.g.limits[0], 7*second)) // as if what was lent had come back
 	if removed := l.tb.Sweep(1, 15*second); removed != 0 {
 		t.Errorf("%d forgotten that would have 90 of 100 if seen again", removed)
 	}

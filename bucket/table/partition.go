@@ -69,7 +69,8 @@ func (p *partition) fill(w []uint64, g *Group, now bucket.Instant) {
 
 // asNew says whether a slot that is not hot is no different from that of a group that was never seen.
 func (p *partition) asNew(w []uint64, g *Group, now bucket.Instant) bool {
-	for i, l := range g.limits {
+	for i := range g.limits {
+		l := &g.limits[i]
 		if !load(w, i).IsFull(l, now) || p.loss.known && !p.fresh(g, i, now).IsFull(l, now) {
 			return false
 		}

@@ -82,11 +82,11 @@ func TestAgainstModel(t *testing.T) {
 			states := make([]bucket.State, k)
 			for i, l := range g.limits {
 				if m == nil {
-					states[i] = bucket.Full(l, now)
+					states[i] = bucket.Full(&l, now)
 				} else {
 					states[i] = m.states[i]
 					if m.g != g {
-						states[i].Adopt(m.g.limits[i], l, now)
+						states[i].Adopt(&m.g.limits[i], &l, now)
 					}
 				}
 			}
@@ -97,7 +97,7 @@ func TestAgainstModel(t *testing.T) {
 			want := answer{which: -1}
 			if cost > 0 && rapid.IntRange(0, 9).Draw(rt, "debit") == 0 {
 				for i, l := range g.limits {
-					states[i].Refill(l, now)
+					states[i].Refill(&l, now)
 					states[i].Tokens = min(states[i].Tokens, max(states[i].Tokens-cost, -l.Burst))
 				}
 				if err := tb.Debit(part, id, g, now, cost); err != nil {
@@ -109,16 +109,16 @@ func TestAgainstModel(t *testing.T) {
 			all, take := true, rapid.Bool().Draw(rt, "take")
 			for i, l := range g.limits {
 				if take {
-					states[i].Refill(l, now)
+					states[i].Refill(&l, now)
 				}
-				all = all && states[i].Look(l, now, cost).Allowed
+				all = all && states[i].Look(&l, now, cost).Allowed
 			}
 			for i, l := range g.limits {
 				var d bucket.Decision
 				if all && take {
-					d = states[i].Take(l, now, cost)
+					d = states[i].Take(&l, now, cost)
 				} else {
-					d = states[i].Look(l, now, cost)
+					d = states[i].Look(&l, now, cost)
 				}
 				if want.which < 0 || speaksFor(d, want.Decision) {
 					want = answer{d, i}
@@ -148,7 +148,7 @@ func TestAgainstModel(t *testing.T) {
 					for k, m := range model[idOf(key)] {
 						full := int(key%3) == part
 						for i, l := range m.g.limits {
-							full = full && m.states[i].IsFull(l, now)
+							full = full && m.states[i].IsFull(&l, now)
 						}
 						if full {
 							delete(model[idOf(key)], k)

@@ -91,7 +91,7 @@ func (c *cluster) contents(at *Table, key int) string {
 	for i, l := range g.Limits() {
 		s := load(w, i)
 		if ledger == "" {
-			s.Refill(l, c.now)
+			s.Refill(&l, c.now)
 		}
 		levels += fmt.Sprintf("%d+%d ", s.Tokens, s.Frac)
 	}

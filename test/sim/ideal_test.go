@@ -11,12 +11,12 @@ type ideal struct {
 
 func (i *ideal) take(now bucket.Instant, cost int64) {
 	for k := range i.states {
-		if !i.states[k].Look(i.limits[k], now, cost).Allowed {
+		if !i.states[k].Look(&i.limits[k], now, cost).Allowed {
 			return
 		}
 	}
 	for k := range i.states {
-		i.states[k].Take(i.limits[k], now, cost)
+		i.states[k].Take(&i.limits[k], now, cost)
 	}
 	i.served += cost
 }

@@ -63,7 +63,7 @@ func (st *stats) asked(node int, g *group, cost int64) check {
 	if i == nil {
 		i = &ideal{limits: g.limits}
 		for _, l := range g.limits {
-			i.states = append(i.states, bucket.Full(l, now))
+			i.states = append(i.states, bucket.Full(&l, now))
 		}
 		st.ideals[g] = i
 	}

@@ -41,10 +41,10 @@ func (b *buckets) Check(_ context.Context, at time.Time, req policy.Request) (po
 	now := bucket.Instant(at.UnixNano())
 	key := req.Attributes[b.by]
 	if b.held[key] == nil {
-		s := bucket.Full(b.limit, now)
+		s := bucket.Full(&b.limit, now)
 		b.held[key] = &s
 	}
-	d := b.held[key].Take(b.limit, now, 1)
+	d := b.held[key].Take(&b.limit, now, 1)
 	return policy.Decision{Allowed: d.Allowed, Remaining: d.Remaining}, nil
 }
 
