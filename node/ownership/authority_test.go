@@ -215,3 +215,26 @@ func TestOutbid(t *testing.T) {
 		t.Errorf("%q decides", owner)
 	}
 }
+
+// TestAuthorityComesLate: an acknowledgement of an older heartbeat does not open a partition for as long as a newer one, which
+// others have refused it, gives authority for the rest.
+func TestAuthorityComesLate(t *testing.T) {
+	v := newVoting(t, "a", "b", "c", "d", "e")
+	v.holds(6)
+	first := v.sends()
+	v.acked("b", 10, first)
+	v.after(300 * ms)
+	none := Held{Partition: 0}
+	second := v.sends()
+	v.acked("d", 10, second, none)
+	v.acked("e", 10, second, none)
+	v.after(90 * ms)
+	if open, _ := v.acked("c", 10, first); open || v.parts[0].held.open {
+		t.Error("it is decided for as long as the second heartbeat gives authority")
+	}
+	third := v.sends()
+	v.acked("b", 10, third)
+	if open, _ := v.acked("c", 10, third); !open {
+		t.Error("it is not opened when it is acknowledged again")
+	}
+}

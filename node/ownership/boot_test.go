@@ -108,7 +108,7 @@ func (w *world) gather(n int) {
 		m.born -= bucket.Instant(10 * sec)
 		m.setList(now-bucket.Instant(10*sec), list)
 		for _, other := range members {
-			m.heard[other.ID] = heard{at: now, incarnation: other.Incarnation, state: Active, ever: true}
+			m.heard[other.ID] = heard{at: now, spoke: now, incarnation: other.Incarnation, state: Active, ever: true}
 		}
 		for part, owner := range owners {
 			c := Claim{Epoch{1, members[owner].Incarnation}, members[owner].ID}

@@ -81,6 +81,9 @@ func (h *host) unpark(part int) {
 }
 
 func (h *host) decide(part int) {
+	if held := h.m.parts[part].held; held.authority <= h.time() {
+		h.w.fail("%s decides for %d after its authority for it", h.id, part)
+	}
 	l := h.held[part]
 	l.refill(h)
 	if l.level >= 1 {

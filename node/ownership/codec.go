@@ -43,8 +43,10 @@ const (
 	maxIDBytes = 120
 	// maxListed bounds what a list may say: ids that were added, and those that were removed.
 	maxListed = 4096
-	// claimElsewhere and claimFrom are the lowest bits of the partition that a heartbeat names.
-	claimElsewhere, claimFrom, claimFlags = 1, 2, 2
+	// stateDeaf is the highest bit of the state in a heartbeat.
+	stateDeaf = 0x80
+	// claimElsewhere, claimFrom and claimLive are the lowest bits of the partition that a heartbeat names.
+	claimElsewhere, claimFrom, claimLive, claimFlags = 1, 2, 4, 3
 	// leastMember is the bytes of the shortest member: a length, an id, an incarnation.
 	leastMember = 1 + 1 + 8
 )
@@ -62,7 +64,11 @@ func Append(b []byte, m Message) []byte {
 	case *Heartbeat:
 		b = appendUint64(append(b, byte(typeHeartbeat)), m.Incarnation)
 		b = binary.AppendUvarint(b, m.Seq)
-		b = appendUint64(append(b, byte(m.State)), m.Digest)
+		state := byte(m.State)
+		if m.Deaf {
+			state |= stateDeaf
+		}
+		b = appendUint64(append(b, state), m.Digest)
 		return appendClaims(b, m.Claims)
 	case *Ack:
 		t := make(table, 0, tableRoom).withHeld(m.Refused)
@@ -164,7 +170,7 @@ func appendPartitions(b []byte, parts []int) []byte {
 	return b
 }
 
-// appendClaims writes most claims in two bytes: the gap with two flags, and the term.
+// appendClaims writes most claims in two bytes: the gap with three flags, and the term.
 func appendClaims(b []byte, claims []Named) []byte {
 	b = binary.AppendUvarint(b, uint64(len(claims)))
 	last := -1
@@ -172,6 +178,9 @@ func appendClaims(b []byte, claims []Named) []byte {
 		flagged := gap(last, n.Partition) << claimFlags
 		if n.Elsewhere {
 			flagged |= claimElsewhere
+		}
+		if n.Live {
+			flagged |= claimLive
 		}
 		if n.From.ID != "" {
 			flagged |= claimFrom

@@ -20,7 +20,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 func heartbeat340() *Heartbeat {
 	hb := &Heartbeat{Incarnation: memberA.Incarnation, Seq: 1 << 20, State: Active, Digest: 1 << 60}
 	for i := range 340 {
-		hb.Claims = append(hb.Claims, Named{Partition: 3*i + i%3, Term: uint64(1 + i%9), Elsewhere: i%2 == 0})
+		hb.Claims = append(hb.Claims, Named{Partition: 3*i + i%3, Term: uint64(1 + i%9), Elsewhere: i%2 == 0, Live: true})
 	}
 	return hb
 }

@@ -46,10 +46,10 @@ func everyType() []coded {
 	held := []Held{{4, claimA}, {6, Claim{}}, {7, claimB}, {300, claimA}}
 	return []coded{
 		{
-			&Heartbeat{memberA.Incarnation, 128, Active, digest, []Named{
-				{0, 1, false, Member{}}, {3, 300, true, Member{}}, {4, 2, false, memberB}, {65535, 0, true, Member{}},
+			&Heartbeat{memberA.Incarnation, 128, Active, true, digest, []Named{
+				{0, 1, false, true, Member{}}, {3, 300, true, false, Member{}}, {4, 2, false, false, memberB}, {65535, 0, true, true, Member{}},
 			}},
-			`01 0102030405060708 8001 02` + d + `04 00 01 09 ac02 02 02` + b + `e9ff0f 00`, drawn[Heartbeat](),
+			`01 0102030405060708 8001 82` + d + `04 04 01 11 ac02 02 02` + b + `d5ff1f 00`, drawn[Heartbeat](),
 		},
 		{&Ack{memberA.Incarnation, 128, held}, `02 02` + a + b + `0102030405060708 8001
 			04 04 01 ac02 01 00 00 02 02 a402 01 ac02`, drawn[Ack]()},
@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 		{"partition 65536", `0f 01 808004`, "partition 0 + 65536, want them to ascend below 65536"},
 		{"partition 65536 after 65535", `0f 02 ffff03 00`, "partition 65536 + 0, want"},
 		{"a gap that would wrap", `0f 02 00 ffffffffffffffffff01`, "partition 1 + 18446744073709551615, want"},
-		{"a claim on 65536", `01` + zeros + `00 01` + zeros + `01 808010 00`, "partition 0 + 65536, want"},
+		{"a claim on 65536", `01` + zeros + `00 01` + zeros + `01 808020 00`, "partition 0 + 65536, want"},
 		{"more entries than bytes", `0f 03 00 00`, "3 entries in 2 bytes"},
 		{"entries beyond all bounds", `0f ffffffffffffffffff01 00`, "18446744073709551615 entries in 1 bytes"},
 		{"more claims than bytes", `01` + zeros + `00 01` + zeros + `02 00 00 00`, "2 entries in 3 bytes"},
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 func TestAppendOfWhatNoMachineSays(t *testing.T) {
 	for _, m := range []Message{
 		&CopiesOf{[]int{2, 1}}, &CopiesOf{[]int{1, 1}}, &CopiesOf{[]int{-1}}, &CopiesOf{[]int{1 << 16}},
-		&Heartbeat{State: Active, Claims: []Named{{2, 1, true, Member{}}, {1, 1, true, Member{}}}}, &Heartbeat{},
+		&Heartbeat{State: Active, Claims: []Named{{2, 1, true, true, Member{}}, {1, 1, true, true, Member{}}}}, &Heartbeat{},
 		&Owners{[]Held{{2, claimA}, {1, claimA}}}, &Copies{[]Copy{{2, claimA, 1}, {2, claimA, 1}}},
 		&Inherit{memberA, []Heir{{2, 1, memberA}, {1, 1, memberA}}}, &Inherit{memberA, []Heir{{2, 1, Member{}}}},
 		&StillHeard{}, &StillHeard{Member{ID: strings.Repeat("i", 121)}},

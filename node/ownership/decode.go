@@ -18,9 +18,10 @@ func (r *reader) message() Message {
 	r.kind = messageType(r.byte())
 	switch r.kind {
 	case typeHeartbeat:
-		return &Heartbeat{
-			Incarnation: r.uint64(), Seq: r.uvarint(), State: r.state(), Digest: r.uint64(), Claims: r.claims(),
-		}
+		hb := &Heartbeat{Incarnation: r.uint64(), Seq: r.uvarint()}
+		hb.State, hb.Deaf = r.state()
+		hb.Digest, hb.Claims = r.uint64(), r.claims()
+		return hb
 	case typeAck:
 		r.table()
 		return &Ack{Incarnation: r.uint64(), Seq: r.uvarint(), Refused: r.held()}
@@ -94,7 +95,7 @@ func (r *reader) partitions() []int { return entries(r, 1, (*reader).partition) 
 func (r *reader) claims() []Named {
 	return entries(r, 2, func(r *reader) Named {
 		flagged := r.uvarint()
-		n := Named{Partition: r.after(flagged >> claimFlags), Term: r.uvarint(), Elsewhere: flagged&claimElsewhere != 0}
+		n := Named{Partition: r.after(flagged >> claimFlags), Term: r.uvarint(), Elsewhere: flagged&claimElsewhere != 0, Live: flagged&claimLive != 0}
 		if flagged&claimFrom != 0 {
 			n.From = r.member()
 		}

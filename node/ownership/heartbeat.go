@@ -33,28 +33,28 @@ func (m *Machine) beat(now bucket.Instant) {
 	}
 	m.soon, m.sentAt = false, now
 	m.seq++
-	b := beat{seq: m.seq, sent: now, members: m.list.members, claims: m.claims(), acks: make(map[string][]Held)}
+	b := beat{seq: m.seq, sent: now, members: m.list.members, claims: m.claims(now), acks: make(map[string][]Held)}
 	if len(m.beats) == maxBeats {
 		m.beats = slices.Delete(m.beats, 0, 1)
 	}
 	m.beats = append(m.beats, b)
 	for _, id := range m.others() {
 		m.send(id, &Heartbeat{
-			Incarnation: m.self.Incarnation, Seq: b.seq, State: m.State(), Digest: m.list.digest,
+			Incarnation: m.self.Incarnation, Seq: b.seq, State: m.State(), Deaf: m.isDeaf(now), Digest: m.list.digest,
 			Claims: m.claimsTo(id, b.claims),
 		})
 	}
 	if m.votes(now) {
-		b.acks[m.self.ID] = m.voter.vote(now, m.self, b.claims, m.fence())
+		b.acks[m.self.ID] = m.voter.vote(now, m.changed, m.self, b.claims, m.fence())
 		m.count(now, &m.beats[len(m.beats)-1])
 	}
 }
 
 // claims names the partitions that this node holds, but for those on their way out.
-func (m *Machine) claims() (named []Named) {
+func (m *Machine) claims(now bucket.Instant) (named []Named) {
 	for part := range m.parts {
 		if h := m.parts[part].held; h != nil && !h.frozen {
-			n := Named{Partition: part, Term: h.claim.Term}
+			n := Named{Partition: part, Term: h.claim.Term, Live: now < h.authority}
 			if !h.open {
 				n.From = h.from
 			}
@@ -77,11 +77,24 @@ func (m *Machine) claimsTo(id string, claims []Named) []Named {
 // heartbeat takes in that of another node.
 func (m *Machine) heartbeat(now bucket.Instant, from string, hb *Heartbeat) {
 	who := Member{from, hb.Incarnation}
+	// Who hears nobody is as good as silent: it can't be acknowledged, and if others tried it could never be given up for
+	// lost. When most are gone all are deaf, and those who are left wait together.
+	deaf := hb.Deaf && !m.isDeaf(now)
 	if h := m.heard[from]; who.Incarnation >= h.incarnation {
 		if h.incarnation != who.Incarnation || h.state != hb.State {
 			m.output.Changed = true
 		}
-		m.heard[from] = heard{at: now, incarnation: who.Incarnation, state: hb.State, ever: true}
+		at := now
+		if deaf {
+			at = h.at
+		}
+		m.heard[from] = heard{at: at, spoke: now, incarnation: who.Incarnation, state: hb.State, ever: true}
+	}
+	if deaf {
+		if m.votes(now) && m.voter.isLost(who) {
+			m.send(from, &LostYou{who.Incarnation})
+		}
+		return
 	}
 	delete(m.via, from)
 	m.known = m.known || m.left && hb.Digest == m.list.digest
@@ -119,7 +132,7 @@ func (m *Machine) acknowledges(now bucket.Instant, who Member, hb *Heartbeat) {
 	if !m.list.Holds(who) {
 		return
 	}
-	refused := m.voter.vote(now, who, hb.Claims, m.fence())
+	refused := m.voter.vote(now, m.changed, who, hb.Claims, m.fence())
 	m.send(who.ID, &Ack{Incarnation: who.Incarnation, Seq: hb.Seq, Refused: refused})
 }
 
@@ -208,7 +221,7 @@ func (m *Machine) count(now bucket.Instant, b *beat) {
 // acknowledge gives a holding authority, and opens it the first time.
 func (m *Machine) acknowledge(part int, h *holding, until bucket.Instant) {
 	h.authority = max(h.authority, until)
-	if !h.open {
+	if !h.open && h.authority >= m.authority { // else it is late, and the node goes on for longer than that
 		h.open = true
 		m.act(&Open{part, h.claim})
 	}

@@ -156,6 +156,7 @@ func (m *Machine) mayFound(now bucket.Instant) bool {
 func (m *Machine) found(now bucket.Instant) {
 	m.memory = true
 	m.setList(now, m.list.With(Change{Member: m.self}))
+	m.changed = now - 1 // nobody has authority by a list before
 	for part := range m.parts {
 		c := Claim{Epoch{m.parts[part].known.Term + 1, m.self.Incarnation}, m.self.ID}
 		m.act(&Mint{Partition: part, Claim: c, Founding: true})
@@ -184,7 +185,7 @@ func (m *Machine) setList(now bucket.Instant, l List) {
 	m.changed = max(m.changed, now+drift(max(Fence(len(old.members)), Fence(len(l.members)))))
 	for _, id := range l.members {
 		if h, ok := m.heard[id]; !ok || !old.Has(id) {
-			h.at = now
+			h.at, h.spoke = now, now
 			m.heard[id] = h
 		}
 	}
@@ -216,6 +217,9 @@ func (m *Machine) tidy(now bucket.Instant) {
 // rejoin sees what the list says about this node.
 func (m *Machine) rejoin(now bucket.Instant) {
 	was := m.joined
+	if newest := m.list.Newest(m.self.ID); m.since == 0 && newest > 0 && newest < m.self.Incarnation {
+		m.returned = true
+	}
 	switch {
 	case m.memory && m.list.added[m.self.ID] > m.self.Incarnation:
 		m.superseded = true

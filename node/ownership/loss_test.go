@@ -10,7 +10,7 @@ import (
 // hear has members been heard now.
 func (v *voting) hear(ids ...string) {
 	for _, id := range ids {
-		v.heard[id] = heard{at: v.now, incarnation: 10, state: Active, ever: true}
+		v.heard[id] = heard{at: v.now, spoke: v.now, incarnation: 10, state: Active, ever: true}
 	}
 }
 

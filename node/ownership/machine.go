@@ -39,6 +39,7 @@ type Machine struct {
 	changed bucket.Instant // until then the list is too new for losses to be confirmed
 	joined  bool
 	since   bucket.Instant // when it joined
+	hearing bucket.Instant // when it heard a majority last
 	leaving bool
 	left    bool
 	known   bool // another member has the list without this node
@@ -78,7 +79,8 @@ type Machine struct {
 
 // heard is what is known of another node from its own heartbeats.
 type heard struct {
-	at          bucket.Instant
+	at          bucket.Instant // of the last one that counts
+	spoke       bucket.Instant // of the last one
 	incarnation uint64
 	state       State
 	ever        bool // not merely listed
@@ -169,8 +171,17 @@ func (m *Machine) step(now bucket.Instant) {
 	}
 }
 
-// listen notes who is silent: checks need not be sent there.
+// listen notes who is silent: checks need not be sent there. And whether this node hears enough of the others.
 func (m *Machine) listen(now bucket.Instant) {
+	n := 0
+	for _, id := range m.list.members {
+		if id == m.self.ID || m.speaks(now, id) {
+			n++
+		}
+	}
+	if n >= m.list.Majority() {
+		m.hearing = now
+	}
 	for _, id := range m.list.members {
 		silent := id != m.self.ID && !m.hears(now, id)
 		if r, ok := m.via[id]; silent && ok {
@@ -248,6 +259,17 @@ func (m *Machine) due(now bucket.Instant, t timer, every time.Duration) bool {
 func (m *Machine) fence() time.Duration { return Fence(len(m.list.members)) }
 
 func (m *Machine) inRange(partition int) bool { return partition >= 0 && partition < len(m.parts) }
+
+// isDeaf says that this node has not heard a majority for two fences.
+func (m *Machine) isDeaf(now bucket.Instant) bool {
+	return now-max(m.hearing, m.since) > bucket.Instant(2*m.fence())
+}
+
+// speaks says that something came from a member a moment ago, though it may not hear this node.
+func (m *Machine) speaks(now bucket.Instant, id string) bool {
+	h, ok := m.heard[id]
+	return ok && now-h.spoke < bucket.Instant(m.fence())
+}
 
 // hears says that a member was heard a moment ago.
 func (m *Machine) hears(now bucket.Instant, id string) bool {

@@ -31,8 +31,10 @@ type Heartbeat struct {
 	Incarnation uint64
 	Seq         uint64
 	State       State
-	Digest      uint64  // of the sender's list
-	Claims      []Named // what it holds, by partition
+	// Deaf says that the sender has not heard a majority for long. It can't be acknowledged, and so is no use to anybody.
+	Deaf   bool
+	Digest uint64  // of the sender's list
+	Claims []Named // what it holds, by partition
 }
 
 // Named is a partition that the sender of a heartbeat holds or claims.
@@ -41,6 +43,8 @@ type Named struct {
 	Term      uint64
 	// Elsewhere says that a copy is kept by another node than the receiver, so that the receiver's is not needed.
 	Elsewhere bool
+	// Live says that the sender has authority for it as it says so.
+	Live bool
 	// From is who has handed the partition over, until a majority has acknowledged that; nobody if it was taken over.
 	From Member
 }

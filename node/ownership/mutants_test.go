@@ -63,16 +63,40 @@ var mutants = []mutant{
 		{"voter.go", " || h.open(now) && h.Member != who && c.Term <= h.Term+2", ""},
 	}},
 	{"given to the next while another may decide", "TestVoterGivesToOne", []edit{
-		{"voter.go", "		if now <= g.wait {\n", "		if false {\n"},
+		{"voter.go", "now <= g.wait || ", ""},
 	}},
 	{"given to the next, as nodes see it", scenes + "the heir is cut off as it is named", []edit{
-		{"voter.go", "		if now <= g.wait {\n", "		if false {\n"},
+		{"voter.go", "now <= g.wait || ", ""},
+	}},
+	{"given to anybody while the list is new", "TestVoterWaitsWithANewList", []edit{
+		{"voter.go", " || now <= listChanged && !n.Live && !g.handed {", " {"},
+	}},
+	{"what has an owner is lost while the list is new", "TestVoterWaitsWithANewList", []edit{
+		{"voter.go", " && !n.Live && !g.handed {", " && !g.handed {"},
+	}},
+	{"what is handed over waits while the list is new", "TestVoterWaitsWithANewList", []edit{
+		{"voter.go", " && !n.Live && !g.handed {", " && !n.Live {"},
+	}},
+	{"who founds waits for nobody", "TestFoundsAtOnce", []edit{
+		{"join.go", "	m.changed = now - 1 // nobody", "	// nobody"},
 	}},
 	{"handed over by anybody", "TestVoterGivesToOne", []edit{
-		{"voter.go", " && (was != from || g.claim.Term+1 != c.Term) {", " && from.ID == \"\" {"},
+		{"voter.go", " && was.Member() == from && was.Term+1 == c.Term", ""},
 	}},
 	{"handed over, and taken over in between", "TestVoterGivesToOne", []edit{
-		{"voter.go", " || g.claim.Term+1 != c.Term) {", ") {"},
+		{"voter.go", " && was.Term+1 == c.Term", ""},
+	}},
+	{"a late acknowledgement opens", "TestAuthorityComesLate", []edit{
+		{"heartbeat.go", " && h.authority >= m.authority {", " {"},
+	}},
+	{"who hears nobody is heard", "TestDeaf", []edit{
+		{"heartbeat.go", "deaf := hb.Deaf && !m.isDeaf(now)", "deaf := false"},
+	}},
+	{"those who are left do not hear each other", "TestDeafTogether", []edit{
+		{"heartbeat.go", "deaf := hb.Deaf && !m.isDeaf(now)", "deaf := hb.Deaf"},
+	}},
+	{"who learns late that it was there votes at once", "TestVoterWasThere", []edit{
+		{"join.go", "		m.returned = true\n", ""},
 	}},
 	{"who has to wait is who was refused", "TestAuthorityWaits", []edit{
 		{"heartbeat.go", "if h.Claim.Member() == m.self {", "if false {"},
@@ -202,7 +226,7 @@ var mutants = []mutant{
 	{"a frozen partition is named", "TestGives", []edit{
 		{"heartbeat.go", "h != nil && !h.frozen {\n			n :=", "h != nil {\n			n :="},
 		{"heartbeat.go", "if h == nil || h.frozen || h.claim.Term", "if h == nil || h.claim.Term"},
-		{"heartbeat.go", "	if !h.open {\n		h.open = true\n", "	if !h.open || h.frozen {\n		h.open = true\n"},
+		{"heartbeat.go", "	if !h.open && h.authority", "	if (!h.open || h.frozen) && h.authority"},
 	}},
 	{"a move to whoever asks", "TestGives", []edit{
 		{"transfer.go", " && m.placed.owner(part) == p.wanted.ID && !m.gone(now, p.wanted) {", " {"},

@@ -36,7 +36,7 @@ func newPlacing(settle time.Duration, ids ...string) *placing {
 // hear has members be heard now.
 func (p *placing) hear(ids ...string) {
 	for _, id := range ids {
-		p.heard[id] = heard{at: p.now, incarnation: 1, state: Active, ever: true}
+		p.heard[id] = heard{at: p.now, spoke: p.now, incarnation: 1, state: Active, ever: true}
 	}
 }
 
@@ -85,7 +85,7 @@ func TestPlacementSettles(t *testing.T) {
 func TestPlacementOfThoseWhoLeave(t *testing.T) {
 	p := newPlacing(0, "a", "b")
 	p.settle(p.now)
-	p.heard["b"] = heard{at: p.now, incarnation: 1, state: Leaving, ever: true}
+	p.heard["b"] = heard{at: p.now, spoke: p.now, incarnation: 1, state: Leaving, ever: true}
 	if got := p.placedAfter(ms); got != "a" {
 		t.Errorf("placed on %q when b leaves", got)
 	}

@@ -128,12 +128,13 @@ func (r *reader) after(between uint64) int {
 	return r.last
 }
 
-func (r *reader) state() State {
-	s := State(r.byte())
+func (r *reader) state() (s State, deaf bool) {
+	b := r.byte()
+	s = State(b &^ stateDeaf)
 	if s < Joining || s > Leaving {
 		r.fail("state %d, want %d to %d", s, Joining, Leaving)
 	}
-	return s
+	return s, b&stateDeaf != 0
 }
 
 func (r *reader) change() Change { return Change{Member: r.member(), Remove: r.flag()} }

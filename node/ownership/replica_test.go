@@ -28,7 +28,7 @@ func (v *voting) dueNow(changed bool) Snapshot {
 }
 
 // saysElsewhere returns what the next heartbeat says to a member about its copy of partition 0.
-func (v *voting) saysElsewhere(to string) bool { return v.claimsTo(to, v.claims())[0].Elsewhere }
+func (v *voting) saysElsewhere(to string) bool { return v.claimsTo(to, v.claims(v.now))[0].Elsewhere }
 
 func TestSnapshots(t *testing.T) {
 	v, claim, first, _ := newCopied(t)

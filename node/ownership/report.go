@@ -118,13 +118,13 @@ func (m *Machine) member(now bucket.Instant, id string) MemberReport {
 	h := m.heard[id]
 	r := MemberReport{
 		Member: Member{id, max(h.incarnation, m.list.Newest(id))}, State: h.state, Listed: m.list.Has(id),
-		Silent: !h.ever || !m.hears(now, id), Acknowledges: m.acknowledgedBy(now, id), Heard: -1, Acknowledged: -1,
+		Silent: !h.ever || !m.speaks(now, id), Acknowledges: m.acknowledgedBy(now, id), Heard: -1, Acknowledged: -1,
 	}
 	if i := slices.IndexFunc(m.peers, func(p Member) bool { return p.ID == id }); i >= 0 {
 		r.Incarnation = max(r.Incarnation, m.peers[i].Incarnation)
 	}
 	if h.ever {
-		r.Heard = time.Duration(now - h.at)
+		r.Heard = time.Duration(now - h.spoke)
 	}
 	if at, ok := m.answered[id]; ok {
 		r.Acknowledged = time.Duration(now - at)

@@ -59,7 +59,7 @@ func TestGives(t *testing.T) {
 	if owner, way := v.Decider(v.now, 0); owner != "b" || way != "b" {
 		t.Errorf("what is frozen is decided by %q by way of %q", owner, way)
 	}
-	if named := v.claims(); len(named) > 0 {
+	if named := v.claims(v.now); len(named) > 0 {
 		t.Errorf("what is frozen is named: %v", named)
 	}
 	v.Receive(v.now, "b", v.names(5))
@@ -97,7 +97,9 @@ func TestGivesAgain(t *testing.T) {
 // TestGivesNoMore: a move ends when its target is gone, or should not have the partition any more; but not once it is frozen.
 func TestGivesNoMore(t *testing.T) {
 	for name, change := range map[string]func(v *voting){
-		"gone":         func(v *voting) { v.heard["b"] = heard{at: v.now, incarnation: 11, state: Active, ever: true} },
+		"gone": func(v *voting) {
+			v.heard["b"] = heard{at: v.now, spoke: v.now, incarnation: 11, state: Active, ever: true}
+		},
 		"not wanted":   func(v *voting) { v.placed.ids = []string{"a"} },
 		"no authority": func(v *voting) { v.now = v.Authority() + 1; v.hear("b", "c") },
 	} {
@@ -144,7 +146,7 @@ func TestIsGiven(t *testing.T) {
 	if h := v.parts[0].held; h == nil || h.claim != own || h.open {
 		t.Errorf("it holds %+v", h)
 	}
-	if named := v.claims(); !reflect.DeepEqual(named, []Named{{Partition: 0, Term: 5, From: Member{"b", 10}}}) {
+	if named := v.claims(v.now); !reflect.DeepEqual(named, []Named{{Partition: 0, Term: 5, From: Member{"b", 10}}}) {
 		t.Errorf("it names %+v", named)
 	}
 	if acts := final(10, from); acts != nil {

@@ -17,9 +17,10 @@ type voter struct {
 // given is what a member has acknowledged about a partition. It is to one claim at a time: the next has to wait until
 // nobody can have authority any more by the one before.
 type given struct {
-	claim Claim          // the highest that was named to it, and not refused for good
-	until bucket.Instant // when authority ends that it may have given, by this claim or the one before
-	wait  bucket.Instant // until then this claim is not acknowledged
+	claim  Claim          // the highest that was named to it, and not refused for good
+	handed bool           // over to it, by the claim before
+	until  bucket.Instant // when authority ends that it may have given, by this claim or the one before
+	wait   bucket.Instant // until then this claim is not acknowledged
 }
 
 // named is the heir that a member has named for a partition.
@@ -38,7 +39,9 @@ func newVoter(partitions int) voter {
 
 // vote acknowledges what a member claims for a fence from now, and returns what it does not: of that there is a higher
 // claim, or another heir was named and has yet to claim. Or the claim is the highest and has to wait: that is returned itself.
-func (v *voter) vote(now bucket.Instant, who Member, claims []Named, fence time.Duration) (refused []Held) {
+// While the list is new only what is known to be alone is acknowledged: others may have authority by the list before, from a
+// majority that shares nobody with one of this.
+func (v *voter) vote(now, listChanged bucket.Instant, who Member, claims []Named, fence time.Duration) (refused []Held) {
 	until := now + drift(fence)
 	v.acked[who] = max(v.acked[who], until)
 	for _, n := range claims {
@@ -55,11 +58,11 @@ func (v *voter) vote(now bucket.Instant, who Member, claims []Named, fence time.
 			h.done = true
 		}
 		g.supersede(c, n.From)
-		if now <= g.wait {
+		if now <= g.wait || now <= listChanged && !n.Live && !g.handed {
 			refused = append(refused, Held{n.Partition, c})
 			continue
 		}
-		g.until = until
+		g.until = max(g.until, until)
 	}
 	return refused
 }
@@ -67,10 +70,14 @@ func (v *voter) vote(now bucket.Instant, who Member, claims []Named, fence time.
 // supersede puts a higher claim in place. Who got the partition from the one before need not wait: that has stopped. Nor need
 // the same member.
 func (g *given) supersede(c Claim, from Member) {
-	if was := g.claim.Member(); c != g.claim && was != c.Member() && (was != from || g.claim.Term+1 != c.Term) {
+	if c == g.claim {
+		return
+	}
+	was := g.claim
+	g.claim, g.handed = c, from.ID != "" && was.Member() == from && was.Term+1 == c.Term
+	if !g.handed && was.Member() != c.Member() {
 		g.wait = g.until
 	}
-	g.claim = c
 }
 
 // gaveUp says that a member does not decide for a partition any more, whatever it was given.

@@ -152,6 +152,42 @@ func TestVoterGivesToOne(t *testing.T) {
 	v.says("d", given(v, "c", 10), ack(held(5, "d"))) // c could not decide yet, but b can
 }
 
+// TestVoterWaitsWithANewList: while the list is new what nobody has authority for yet is not acknowledged, but what somebody has
+// all along is, and what that one hands over.
+func TestVoterWaitsWithANewList(t *testing.T) {
+	live := func(v *voting, term uint64) *Heartbeat {
+		hb := v.names(term)
+		hb.Claims[0].Live = true
+		return hb
+	}
+	own := func(term uint64, id string) Held { return Held{0, Claim{Epoch{term, 10}, id}} }
+	v := newVoting(t, "a", "b", "c")
+	v.says("b", live(v, 4), ack())
+	v.Receive(v.now, "c", &ListIs{v.list.With(Change{Member: Member{"d", 10}})})
+	v.Take()
+	given := v.names(5)
+	given.Claims[0].From = Member{"b", 10}
+	v.says("b", live(v, 4), ack())
+	v.says("b", v.names(4), ack(own(4, "b"))) // has lost it
+	v.says("d", given, ack())
+	v.says("d", given, ack())
+	v.after(exactly - 1)
+	v.says("d", given, ack())
+	v.says("c", v.names(9), ack(own(9, "c")))
+	v.after(exactly + 1)
+	v.says("c", v.names(9), ack())
+}
+
+// TestFoundsAtOnce: the first node has nobody to wait for.
+func TestFoundsAtOnce(t *testing.T) {
+	m := New(Config{Self: Member{"a", 10}, Partitions: 2, Place: placer(2), Alone: true}, 0)
+	m.Tick(1)
+	m.Tick(2)
+	if now := bucket.Instant(2); !m.hasAuthority(now) || !m.parts[0].held.open {
+		t.Errorf("it has authority: %v, and holds %+v", m.hasAuthority(now), m.parts[0].held)
+	}
+}
+
 // TestVoterIsTheHolder: what this member gave itself does not count once it has given up.
 func TestVoterIsTheHolder(t *testing.T) {
 	v := newVoting(t, "a", "b", "c")
@@ -167,7 +203,7 @@ func TestVoterWantsOneList(t *testing.T) {
 	v := newVoting(t, "a", "b", "c")
 	more := v.list.With(Change{Member: Member{"d", 10}})
 	hb := v.names(4)
-	hb.Digest = more.digest
+	hb.Digest, hb.Claims[0].Live = more.digest, true
 	v.says("b", hb, (*Ack)(nil))
 	v.says("b", hb, &ListIs{v.list})
 	v.says("b", &ListIs{more}, ack())
@@ -270,6 +306,24 @@ func TestProposerHearsAgain(t *testing.T) {
 		v.Receive(v.now, "b", &Second{Change{Member{"c", 10}, true}, v.list.digest})
 		if v.list.Has("c") != again {
 			t.Errorf("heard again: %v, dropped: %v", again, !v.list.Has("c"))
+		}
+	}
+}
+
+// TestVoterWasThere: who learns only later that it was a member before is quiet all the same.
+func TestVoterWasThere(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		m := New(Config{Self: Member{"a", 10}, Partitions: 2, Place: placer(2)}, 0)
+		now := bucket.Instant(ms)
+		m.Receive(now, "b", &Memory{List: NewList(Member{"b", 10}, Member{"c", 10})})
+		m.findOut(now)
+		list := NewList(Member{"a", 10}, Member{"b", 10}, Member{"c", 10})
+		if before {
+			list = NewList(Member{"a", 9}, Member{"b", 10}, Member{"c", 10})
+		}
+		m.Receive(now, "c", &ListIs{list})
+		if !m.joined || m.votes(now) == before || !m.votes(bucket.Instant(exactly)+1) {
+			t.Errorf("was a member before: %v, joined: %v, votes: %v and %v", before, m.joined, m.votes(now), m.votes(bucket.Instant(exactly)+1))
 		}
 	}
 }

@@ -123,10 +123,10 @@ func (m *Machine) silence(now bucket.Instant) string {
 	for _, id := range m.list.members {
 		switch {
 		case id == m.self.ID || m.acknowledgedBy(now, id):
-		case m.hears(now, id):
+		case m.speaks(now, id):
 			deaf = append(deaf, id)
 		default:
-			since := now - m.heard[id].at
+			since := now - m.heard[id].spoke
 			if silent == nil || since < least {
 				least = since
 			}
