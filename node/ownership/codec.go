@@ -34,6 +34,8 @@ const (
 	typePrepare    messageType = 17
 	typeFinal      messageType = 18
 	typeMemory     messageType = 19
+	typeCanvass    messageType = 20
+	typePromise    messageType = 21
 )
 
 const (
@@ -81,7 +83,8 @@ func Append(b []byte, m Message) []byte {
 	case *Memory:
 		t := make(table, 0, tableRoom).withMembers(m.Lost).withHeld(m.Claims)
 		b = t.append(appendList(append(b, byte(typeMemory)), m.List))
-		return t.appendHeld(t.appendNames(b, m.Lost), m.Claims)
+		b = t.appendHeld(t.appendNames(b, m.Lost), m.Claims)
+		return appendSeconded(appendBallot(b, m.Promised), m.Seconded)
 	case *Who:
 		return append(b, byte(typeWho))
 	case *NoList:
@@ -89,9 +92,16 @@ func Append(b []byte, m Message) []byte {
 	case *Join:
 		return appendUint64(append(b, byte(typeJoin)), m.Incarnation)
 	case *Propose:
-		return appendUint64(appendChange(append(b, byte(typePropose)), m.Change), m.Digest)
+		b = appendChange(binary.AppendUvarint(append(b, byte(typePropose)), m.N), m.Change)
+		return appendUint64(b, m.Digest)
 	case *Second:
-		return appendUint64(appendChange(append(b, byte(typeSecond)), m.Change), m.Digest)
+		return appendUint64(binary.AppendUvarint(append(b, byte(typeSecond)), m.N), m.Digest)
+	case *Canvass:
+		b = appendFlag(appendChange(binary.AppendUvarint(append(b, byte(typeCanvass)), m.N), m.Change), m.Begun)
+		return appendUint64(b, m.Digest)
+	case *Promise:
+		b = appendSeconded(appendBallot(append(b, byte(typePromise)), m.To), m.Said)
+		return appendUint64(b, m.Digest)
 	case *Ask:
 		return appendLoss(append(b, byte(typeAsk)), m.Lost, m.Digest, m.Heirs)
 	case *Confirm:
@@ -130,11 +140,30 @@ func appendID(b []byte, id string) []byte {
 func appendMember(b []byte, m Member) []byte { return appendUint64(appendID(b, m.ID), m.Incarnation) }
 
 func appendChange(b []byte, c Change) []byte {
-	b = appendMember(b, c.Member)
-	if c.Remove {
+	return appendFlag(appendMember(b, c.Member), c.Remove)
+}
+
+func appendFlag(b []byte, flag bool) []byte {
+	if flag {
 		return append(b, 1)
 	}
 	return append(b, 0)
+}
+
+// appendBallot writes the zero Ballot, or one without an id, in a byte.
+func appendBallot(b []byte, of Ballot) []byte {
+	if of.N == 0 || of.ID == "" {
+		return append(b, 0)
+	}
+	return appendID(binary.AppendUvarint(b, of.N), of.ID)
+}
+
+func appendSeconded(b []byte, s Seconded) []byte {
+	b = appendBallot(b, s.At)
+	if s.At.N == 0 || s.At.ID == "" {
+		return b
+	}
+	return appendChange(b, s.Change)
 }
 
 func appendLoss(b []byte, lost Member, digest uint64, heirs []Heir) []byte {

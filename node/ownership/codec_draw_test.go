@@ -51,6 +51,18 @@ func drawing() rapid.MakeConfig {
 		}
 		return Claim{Epoch{rapid.Uint64().Draw(t, "term"), who.Incarnation}, who.ID}
 	})
+	ballot := rapid.Custom(func(t *rapid.T) Ballot {
+		if rapid.Bool().Draw(t, "none") {
+			return Ballot{}
+		}
+		return Ballot{rapid.Uint64Min(1).Draw(t, "n"), id.Draw(t, "by")}
+	})
+	seconded := rapid.Custom(func(t *rapid.T) Seconded {
+		if at := ballot.Draw(t, "at"); at.N > 0 {
+			return Seconded{at, Change{few.Draw(t, "member"), rapid.Bool().Draw(t, "remove")}}
+		}
+		return Seconded{}
+	})
 	list := rapid.Custom(func(t *rapid.T) List {
 		return newList(rapid.MapOf(id, rapid.Uint64()).Draw(t, "added"),
 			rapid.MapOf(id, rapid.Custom(func(t *rapid.T) removal {
@@ -59,10 +71,12 @@ func drawing() rapid.MakeConfig {
 	})
 	cfg := rapid.MakeConfig{
 		Types: map[reflect.Type]*rapid.Generator[any]{
-			reflect.TypeFor[State]():  rapid.SampledFrom([]State{Joining, Active, Leaving}).AsAny(),
-			reflect.TypeFor[Member](): few.AsAny(),
-			reflect.TypeFor[Claim]():  claim.AsAny(),
-			reflect.TypeFor[List]():   list.AsAny(),
+			reflect.TypeFor[State]():    rapid.SampledFrom([]State{Joining, Active, Leaving}).AsAny(),
+			reflect.TypeFor[Member]():   few.AsAny(),
+			reflect.TypeFor[Claim]():    claim.AsAny(),
+			reflect.TypeFor[List]():     list.AsAny(),
+			reflect.TypeFor[Ballot]():   ballot.AsAny(),
+			reflect.TypeFor[Seconded](): seconded.AsAny(),
 		},
 		Fields: map[reflect.Type]map[string]*rapid.Generator[any]{
 			reflect.TypeFor[Ask]():     {"Lost": maybe.AsAny()},

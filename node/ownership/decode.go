@@ -33,6 +33,7 @@ func (r *reader) message() Message {
 		m := &Memory{List: r.list()}
 		r.table()
 		m.Lost, m.Claims = entries(r, 1, (*reader).name), r.held()
+		m.Promised, m.Seconded = r.ballot(), r.seconded()
 		return m
 	case typeWho:
 		return &Who{}
@@ -41,9 +42,13 @@ func (r *reader) message() Message {
 	case typeJoin:
 		return &Join{Incarnation: r.uint64()}
 	case typePropose:
-		return &Propose{Change: r.change(), Digest: r.uint64()}
+		return &Propose{N: r.uvarint(), Change: r.change(), Digest: r.uint64()}
 	case typeSecond:
-		return &Second{Change: r.change(), Digest: r.uint64()}
+		return &Second{N: r.uvarint(), Digest: r.uint64()}
+	case typeCanvass:
+		return &Canvass{N: r.uvarint(), Change: r.change(), Begun: r.flag(), Digest: r.uint64()}
+	case typePromise:
+		return &Promise{To: r.ballot(), Said: r.seconded(), Digest: r.uint64()}
 	case typeAsk:
 		r.table()
 		return &Ask{Lost: r.name(), Digest: r.uint64(), Heirs: r.heirs()}

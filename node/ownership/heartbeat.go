@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -12,6 +13,7 @@ type beat struct {
 	seq     uint64
 	sent    bucket.Instant
 	members []string
+	next    []string // those of the next list as well, unless nil
 	claims  []Named
 	acks    map[string][]Held // what each refused
 }
@@ -33,14 +35,14 @@ func (m *Machine) beat(now bucket.Instant) {
 	}
 	m.soon, m.sentAt = false, now
 	m.seq++
-	b := beat{seq: m.seq, sent: now, members: m.list.members, claims: m.claims(now), acks: make(map[string][]Held)}
+	b := beat{seq: m.seq, sent: now, members: m.list.members, next: m.accord.next.members, claims: m.claims(now), acks: make(map[string][]Held)}
 	if len(m.beats) == maxBeats {
 		m.beats = slices.Delete(m.beats, 0, 1)
 	}
 	m.beats = append(m.beats, b)
 	for _, id := range m.others() {
 		m.send(id, &Heartbeat{
-			Incarnation: m.self.Incarnation, Seq: b.seq, State: m.State(), Deaf: m.isDeaf(now), Digest: m.list.digest,
+			Incarnation: m.self.Incarnation, Seq: b.seq, State: m.State(), Deaf: m.isDeaf(now), Digest: m.digest(),
 			Claims: m.claimsTo(id, b.claims),
 		})
 	}
@@ -101,7 +103,7 @@ func (m *Machine) heartbeat(now bucket.Instant, from string, hb *Heartbeat) {
 	switch {
 	case m.list.Empty():
 		m.send(from, &Who{})
-	case hb.Digest != m.list.digest:
+	case hb.Digest != m.digest():
 		m.send(from, &ListIs{m.list})
 	}
 	for _, n := range hb.Claims {
@@ -119,7 +121,7 @@ func (m *Machine) heartbeat(now bucket.Instant, from string, hb *Heartbeat) {
 		m.send(from, &LostYou{who.Incarnation})
 		return
 	}
-	if hb.Digest != m.list.digest {
+	if hb.Digest != m.digest() {
 		m.early[from] = hb
 		return
 	}
@@ -144,7 +146,7 @@ func (m *Machine) acknowledgeEarly(now bucket.Instant) {
 	for _, id := range slices.Sorted(maps.Keys(m.early)) {
 		hb := m.early[id]
 		who := Member{id, hb.Incarnation}
-		if hb.Digest == m.list.digest && !m.voter.isLost(who) {
+		if hb.Digest == m.digest() && !m.voter.isLost(who) {
 			m.acknowledges(now, who, hb)
 		}
 	}
@@ -165,7 +167,7 @@ func (m *Machine) ack(now bucket.Instant, from string, a *Ack) {
 		return
 	}
 	i := slices.IndexFunc(m.beats, func(b beat) bool { return b.seq == a.Seq })
-	if i < 0 || !slices.Contains(m.beats[i].members, from) {
+	if i < 0 || !slices.Contains(m.beats[i].members, from) && !slices.Contains(m.beats[i].next, from) {
 		return
 	}
 	m.answered[from] = now
@@ -178,37 +180,30 @@ func (m *Machine) ack(now bucket.Instant, from string, a *Ack) {
 
 // count sees what the acknowledgements of a heartbeat give.
 func (m *Machine) count(now bucket.Instant, b *beat) {
-	n := len(b.members)
-	majority := n/2 + 1
-	if len(b.acks) < majority {
-		return
-	}
-	var refused, waiting map[int]int // nearly always nil
-	for _, held := range b.acks {
-		for _, h := range held {
-			if refused == nil {
-				refused, waiting = make(map[int]int), make(map[int]int)
-			}
-			if h.Claim.Member() == m.self {
-				waiting[h.Partition]++
-			} else {
-				refused[h.Partition]++
-			}
+	quorums := b.quorums(m.self)
+	until := bucket.Instant(math.MaxInt64)
+	for _, q := range quorums {
+		if q.acks < q.majority {
+			return
 		}
+		until = min(until, b.sent+bucket.Instant(Fence(q.members)))
 	}
-	until := b.sent + bucket.Instant(Fence(n))
 	for _, named := range b.claims {
 		h := m.parts[named.Partition].held
 		if h == nil || h.frozen || h.claim.Term != named.Term || h.claim.Incarnation != m.self.Incarnation {
 			continue
 		}
-		no := refused[named.Partition]
-		if no > n-majority {
-			m.counters.Refused++
-			m.renew(now, "a majority refuses a partition that it claims")
-			return
+		acknowledged := true
+		for _, q := range quorums {
+			no := q.refused[named.Partition]
+			if no > q.members-q.majority {
+				m.counters.Refused++
+				m.renew(now, "a majority refuses a partition that it claims")
+				return
+			}
+			acknowledged = acknowledged && q.acks-no-q.waiting[named.Partition] >= q.majority
 		}
-		if len(b.acks)-no-waiting[named.Partition] >= majority {
+		if acknowledged {
 			m.acknowledge(named.Partition, h, until)
 		}
 	}
@@ -216,6 +211,43 @@ func (m *Machine) count(now bucket.Instant, b *beat) {
 		m.authority = until
 		m.pauseLate()
 	}
+}
+
+// quorum is what the members of one list have said to a heartbeat.
+type quorum struct {
+	members, majority, acks int
+	refused, waiting        map[int]int // by partition; nearly always nil
+}
+
+// quorums are one for the list, and one for the next if that may be in place by now.
+func (b *beat) quorums(self Member) []quorum {
+	all := []quorum{b.quorum(b.members, self)}
+	if b.next != nil {
+		all = append(all, b.quorum(b.next, self))
+	}
+	return all
+}
+
+func (b *beat) quorum(members []string, self Member) quorum {
+	q := quorum{members: len(members), majority: len(members)/2 + 1}
+	for _, id := range members {
+		held, ok := b.acks[id]
+		if !ok {
+			continue
+		}
+		q.acks++
+		for _, h := range held {
+			if q.refused == nil {
+				q.refused, q.waiting = make(map[int]int), make(map[int]int)
+			}
+			if h.Claim.Member() == self {
+				q.waiting[h.Partition]++
+			} else {
+				q.refused[h.Partition]++
+			}
+		}
+	}
+	return q
 }
 
 // acknowledge gives a holding authority, and opens it the first time.

@@ -81,7 +81,7 @@ func (m *Machine) who(from string) {
 		m.send(from, &NoList{m.self.Incarnation})
 		return
 	}
-	msg := &Memory{List: m.list}
+	msg := &Memory{List: m.list, Promised: m.accord.promised, Seconded: m.accord.seconded}
 	for _, id := range slices.Sorted(maps.Keys(m.voter.lost)) {
 		msg.Lost = append(msg.Lost, Member{id, m.voter.lost[id]})
 	}
@@ -110,6 +110,14 @@ func (m *Machine) remember(now bucket.Instant, from string, msg *Memory) {
 	}
 	m.meet(now, from, true)
 	m.setList(now, m.list.Union(msg.List))
+	if a := &m.accord; m.list.digest == msg.List.digest {
+		if a.promised.Less(msg.Promised) {
+			a.promised = msg.Promised
+		}
+		if a.seconded.At.Less(msg.Seconded.At) {
+			m.hasSeconded(now, msg.Seconded)
+		}
+	}
 }
 
 // meet notes what another node said.
@@ -193,7 +201,7 @@ func (m *Machine) setList(now bucket.Instant, l List) {
 		return !l.Has(id) && !slices.ContainsFunc(m.peers, func(p Member) bool { return p.ID == id })
 	})
 	clear(m.asks)
-	clear(m.seconds)
+	m.accord = accord{}
 	m.tidy(now)
 	m.rejoin(now)
 	m.acknowledgeEarly(now)

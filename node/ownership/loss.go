@@ -130,7 +130,7 @@ func (m *Machine) confirm(now bucket.Instant, from string, msg *Ask) {
 // confirmation confirms a loss and names heirs, or is nil: this member has given it authority that may not have ended, or
 // does not know whether it has.
 func (m *Machine) confirmation(now bucket.Instant, msg *Ask) *Confirm {
-	if !m.joined || !m.memory || msg.Digest != m.list.digest || msg.Lost == m.self {
+	if !m.joined || !m.memory || m.undecided() || msg.Digest != m.list.digest || msg.Lost == m.self {
 		return nil
 	}
 	if now-m.born <= drift(m.fence()) || now <= m.changed {

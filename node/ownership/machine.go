@@ -60,12 +60,13 @@ type Machine struct {
 	sentAt    bucket.Instant
 	next      map[timer]bucket.Instant
 
-	voter   voter
-	parts   []partition
-	asks    map[Member]*asking
-	seconds map[Change]*seconding
-	via     map[string]relayed
-	silent  map[string]bool // who was not heard at the last step
+	voter  voter
+	parts  []partition
+	asks   map[Member]*asking
+	accord accord
+	wants  map[Change]bucket.Instant // changes that this node proposes, and when they were wanted last
+	via    map[string]relayed
+	silent map[string]bool // who was not heard at the last step
 	// answered says when each member last acknowledged a heartbeat of this incarnation.
 	answered map[string]bucket.Instant
 
@@ -136,7 +137,7 @@ func New(cfg Config, now bucket.Instant) *Machine {
 		cfg: cfg, self: cfg.Self, born: now, authority: now, changed: now,
 		met: make(map[string]meeting), heard: make(map[string]heard), early: make(map[string]*Heartbeat), next: make(map[timer]bucket.Instant),
 		parts: make([]partition, cfg.Partitions), asks: make(map[Member]*asking),
-		seconds: make(map[Change]*seconding), via: make(map[string]relayed), silent: make(map[string]bool), caches: make(map[string][]uint16),
+		wants: make(map[Change]bucket.Instant), via: make(map[string]relayed), silent: make(map[string]bool), caches: make(map[string][]uint16),
 		deaf: make(map[string]bucket.Instant), answered: make(map[string]bucket.Instant),
 	}
 	m.voter = newVoter(cfg.Partitions)
@@ -215,7 +216,14 @@ func (m *Machine) Receive(now bucket.Instant, from string, msg Message) {
 	case *NoList:
 		m.meet(now, from, false)
 	case *Join:
-		m.proposeChange(now, Change{Member: Member{from, msg.Incarnation}})
+		if m.joined && m.memory {
+			m.want(now, Change{Member: Member{from, msg.Incarnation}})
+			m.press(now)
+		}
+	case *Canvass:
+		m.canvassed(now, from, msg)
+	case *Promise:
+		m.promised(now, from, msg)
 	case *Propose:
 		m.second(now, from, msg)
 	case *Second:
@@ -256,7 +264,9 @@ func (m *Machine) due(now bucket.Instant, t timer, every time.Duration) bool {
 }
 
 // fence is how long authority lasts in the present list.
-func (m *Machine) fence() time.Duration { return Fence(len(m.list.members)) }
+func (m *Machine) fence() time.Duration {
+	return Fence(max(len(m.list.members), len(m.accord.next.members)))
+}
 
 func (m *Machine) inRange(partition int) bool { return partition >= 0 && partition < len(m.parts) }
 

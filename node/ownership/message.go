@@ -69,11 +69,13 @@ type LostYou struct{ Incarnation uint64 }
 type ListIs struct{ List List }
 
 // Memory answers who asks for the list with it, and with what its receiver may have forgotten: whose loss the sender has
-// confirmed, and the highest claims that it has acknowledged.
+// confirmed, the highest claims that it has acknowledged, and what it has said about the change that follows the list.
 type Memory struct {
-	List   List
-	Lost   []Member
-	Claims []Held
+	List     List
+	Lost     []Member
+	Claims   []Held
+	Promised Ballot
+	Seconded Seconded
 }
 
 // Who asks for a list; the answer is Memory or NoList.
@@ -85,15 +87,44 @@ type NoList struct{ Incarnation uint64 }
 // Join asks a member to propose the sender.
 type Join struct{ Incarnation uint64 }
 
-// Propose asks for the agreement to a change of the list that has this digest.
+// Ballot is an attempt of a member to agree on a change. The zero Ballot is lower than all.
+type Ballot struct {
+	N  uint64
+	ID string // who proposes
+}
+
+// Seconded is a change that was seconded, and when; the zero Seconded is none.
+type Seconded struct {
+	At     Ballot
+	Change Change
+}
+
+// Canvass asks, before the sender proposes a change to the list that has this digest, for a promise.
+type Canvass struct {
+	N      uint64 // of the sender's ballot
+	Change Change
+	// Begun says that the change was seconded by somebody, and may be in place: whether it should be is not the question.
+	Begun  bool
+	Digest uint64
+}
+
+// Promise says which ballot is the lowest that its sender answers from now on, and what it has seconded.
+type Promise struct {
+	To     Ballot
+	Said   Seconded
+	Digest uint64
+}
+
+// Propose asks to second a change.
 type Propose struct {
+	N      uint64
 	Change Change
 	Digest uint64
 }
 
-// Second agrees.
+// Second seconds it.
 type Second struct {
-	Change Change
+	N      uint64
 	Digest uint64
 }
 
@@ -170,6 +201,8 @@ func (*Memory) message()     {}
 func (*Who) message()        {}
 func (*NoList) message()     {}
 func (*Join) message()       {}
+func (*Canvass) message()    {}
+func (*Promise) message()    {}
 func (*Propose) message()    {}
 func (*Second) message()     {}
 func (*Ask) message()        {}

@@ -4,7 +4,6 @@ const (
 	scenes     = "TestScenarios/"
 	votes      = "func (m *Machine) votes(now bucket.Instant) bool { return "
 	confirming = "	if now-m.born <= drift(m.fence()) || now <= m.changed {\n"
-	agreement  = "	if len(s.by) >= m.list.Majority() {\n"
 	elects     = "	return term, n >= m.list.Majority()\n"
 	moves      = "		c := Claim{Epoch{move.Claim.Term + 1, m.self.Incarnation}, m.self.ID}\n"
 	mints      = "	c := Claim{Epoch{max(t.term, own.Claim.Term) + 2, m.self.Incarnation}, m.self.ID}\n"
@@ -18,13 +17,13 @@ const (
 var mutants = []mutant{
 	// Authority.
 	{"decision after authority ran out", scenes + "owner alone", []edit{
-		{"heartbeat.go", "	until := b.sent + bucket.Instant(Fence(n))\n", "	until := b.sent + 2*bucket.Instant(Fence(n))\n"},
+		{"heartbeat.go", "b.sent+bucket.Instant(Fence(q.members))", "b.sent+2*bucket.Instant(Fence(q.members))"},
 	}},
 	{"authority from receipt", scenes + "owner alone", []edit{
-		{"heartbeat.go", "	until := b.sent + bucket.Instant(Fence(n))\n", "	until := now + bucket.Instant(Fence(n))\n"},
+		{"heartbeat.go", "b.sent+bucket.Instant(Fence(q.members))", "now+bucket.Instant(Fence(q.members))"},
 	}},
 	{"authority without a majority", scenes + "owner alone", []edit{
-		{"heartbeat.go", "	majority := n/2 + 1\n", "	majority := n / 2\n"},
+		{"heartbeat.go", "majority: len(members)/2 + 1}", "majority: len(members) / 2}"},
 	}},
 	{"no epsilon", scenes + "owner alone", []edit{
 		{"terms.go", "return bucket.Instant(d + d/1000*21)", "return bucket.Instant(d)"},
@@ -37,13 +36,13 @@ var mutants = []mutant{
 		{"takeover.go", "	p.held = &holding{claim: c, since: now}\n", "	p.held = &holding{claim: c, since: now, open: true}\n	m.act(&Open{part, c})\n"},
 	}},
 	{"acknowledged under another list", "TestVoterWantsOneList", []edit{
-		{"heartbeat.go", "	if hb.Digest != m.list.digest {\n		m.early[from] = hb\n		return\n	}\n", ""},
+		{"heartbeat.go", "	if hb.Digest != m.digest() {\n		m.early[from] = hb\n		return\n	}\n", ""},
 	}},
 	{"what is refused is decided", "TestAuthorityOfAPartition", []edit{
 		{"heartbeat.go", "		m.pauseLate()\n", ""},
 	}},
 	{"who is refused by a majority goes on", "TestAuthorityOfAPartition", []edit{
-		{"heartbeat.go", "		if no > n-majority {\n", "		if false {\n"},
+		{"heartbeat.go", "			if no > q.members-q.majority {\n", "		if false {\n"},
 	}},
 	{"self-vote while quiet", "TestAuthorityWhileQuiet", []edit{
 		{"heartbeat.go", "	if m.votes(now) {\n		b.acks", "	if m.joined {\n		b.acks"},
@@ -99,10 +98,10 @@ var mutants = []mutant{
 		{"join.go", "		m.returned = true\n", ""},
 	}},
 	{"who has to wait is who was refused", "TestAuthorityWaits", []edit{
-		{"heartbeat.go", "if h.Claim.Member() == m.self {", "if false {"},
+		{"heartbeat.go", "if h.Claim.Member() == self {", "if false {"},
 	}},
 	{"who has to wait does not", "TestAuthorityWaits", []edit{
-		{"heartbeat.go", "-no-waiting[named.Partition] >=", "-no >="},
+		{"heartbeat.go", "-no-q.waiting[named.Partition] >=", "-no >="},
 	}},
 	{"what a member gave itself counts when it has given up", "TestVoterIsTheHolder", []edit{
 		{"machine.go", "	m.voter.gaveUp(part, m.self)\n", ""},
@@ -118,7 +117,7 @@ var mutants = []mutant{
 	}},
 	{"acknowledgement after confirming", scenes + "owner back while its heir sleeps", []edit{
 		{"heartbeat.go", listens, ""},
-		{"heartbeat.go", "hb.Digest == m.list.digest && !m.voter.isLost(who)", "hb.Digest == m.list.digest"},
+		{"heartbeat.go", "hb.Digest == m.digest() && !m.voter.isLost(who)", "hb.Digest == m.digest()"},
 	}},
 	{"confirmation by one who just acknowledged", scenes + "owner and heir apart", []edit{
 		{"loss.go", "		if now <= v.acked[msg.Lost] {\n			return nil\n		}\n", ""},
@@ -155,7 +154,7 @@ var mutants = []mutant{
 		{"loss.go", "|| msg.Digest != a.digest ", ""},
 	}},
 	{"loss confirmed under another list", "TestVoterConfirms", []edit{
-		{"loss.go", "|| !m.memory || msg.Digest != m.list.digest || msg.Lost == m.self", "|| !m.memory || msg.Lost == m.self"},
+		{"loss.go", "|| !m.memory || m.undecided() || msg.Digest != m.list.digest || msg.Lost == m.self", "|| !m.memory || m.undecided() || msg.Lost == m.self"},
 		{"loss.go", "msg.Digest != a.digest ||", ""},
 	}},
 	{"old replies counted", "TestAskerForgets", []edit{
@@ -251,19 +250,59 @@ var mutants = []mutant{
 	}},
 
 	// The list.
-	{"joins without majority", scenes + "cut with joins", []edit{
-		{"change.go", agreement, "	if !c.Remove || len(s.by) >= m.list.Majority() {\n"},
+	{"a member without memory that promises", "TestVoterIsQuiet", []edit{
+		{"change.go", "	if !m.votes(now) || !m.sameList(from, msg.Digest) {\n		return\n	}\n	if b :=", "	if b :="},
 	}},
-	{"forgetting without majority", scenes + "the cut moves as two are forgotten", []edit{
-		{"change.go", agreement, "	if c.Remove || len(s.by) >= m.list.Majority() {\n"},
+	{"a member without memory that seconds", "TestVoterIsQuiet", []edit{
+		{"change.go", "	if !m.votes(now) || !m.sameList(from, msg.Digest) {\n		return\n	}\n	b :=", "	b :="},
 	}},
-	{"agreed under another list", "TestVoterIsQuiet", []edit{
-		{"change.go", "m.votes(now) && msg.Digest == m.list.digest", "m.votes(now)"},
-		{"change.go", "s != nil && s.digest == m.list.digest && msg.Digest == s.digest && ", "s != nil && "},
-		{"join.go", "	clear(m.seconds)\n", ""},
+	{"a promise forgotten", "TestSeconder", []edit{
+		{"change.go", "		a.promised = b\n	}\n	m.send(from, &Promise", "	}\n	m.send(from, &Promise"},
 	}},
-	{"a member without memory that agrees", "TestVoterIsQuiet", []edit{
-		{"change.go", "m.votes(now) && msg.Digest == m.list.digest", "msg.Digest == m.list.digest"},
+	{"seconded whatever was promised", "TestSeconder", []edit{
+		{"change.go", "	if b.Less(a.promised) {\n", "	if false {\n"},
+	}},
+	{"what was seconded is not told", "TestSeconder", []edit{
+		{"change.go", "	m.send(from, &Promise{a.promised, a.seconded, m.list.digest})\n}\n\n// sameList", "	m.send(from, &Promise{a.promised, Seconded{}, m.list.digest})\n}\n\n// sameList"},
+	}},
+	{"what was seconded is not proposed", "TestProposer", []edit{
+		{"change.go", "		p.change = p.found.Change\n", ""},
+	}},
+	{"proposed without majority", "TestProposer", []edit{
+		{"change.go", "	case len(p.by) < m.list.Majority():\n		return\n", ""},
+	}},
+	{"in place without majority", "TestProposer", []edit{
+		{"change.go", "	if len(p.by) >= m.list.Majority() {\n", "	if true {\n"},
+	}},
+	{"proposed though another was promised", "TestProposerGivesWay", []edit{
+		{"change.go", "	if a.promised != p.ballot { // to", "	if false { // to"},
+	}},
+	{"a ballot that is not above those heard of", "TestProposerGivesWay", []edit{
+		{"change.go", "	if a.promised.Less(to) {\n", "	if false {\n"},
+	}},
+	{"what was seconded is left to its proposer", "TestSeconderGoesOn", []edit{
+		{"change.go", "		if now-a.since > bucket.Instant(m.patience()) {\n", "		if false {\n"},
+	}},
+	{"acknowledged under a list that has a successor", "TestOneChangeAtATime", []edit{
+		{"change.go", "	if m.undecided() {\n		return m.accord.next.digest\n	}\n", ""},
+	}},
+	{"who has seconded goes by the present list", "TestSeconder", []edit{
+		{"change.go", "	if m.undecided() {\n		return m.accord.next.digest\n	}\n", ""},
+	}},
+	{"a majority of the next list is enough", "TestAuthorityOfBoth", []edit{
+		{"heartbeat.go", "	all := []quorum{b.quorum(b.members, self)}\n", "	var all []quorum\n	if b.next == nil {\n		all = append(all, b.quorum(b.members, self))\n	}\n"},
+	}},
+	{"a majority of the present list is enough", "TestAuthorityOfBoth", []edit{
+		{"heartbeat.go", "	if b.next != nil {\n", "	if false {\n"},
+	}},
+	{"a loss confirmed by who has seconded", "TestSeconder", []edit{
+		{"loss.go", "m.undecided() || ", ""},
+	}},
+	{"what was begun is not ended", "TestSeconderGoesOn", []edit{
+		{"change.go", "!msg.Begun && a.seconded", "a.seconded"},
+	}},
+	{"what was seconded is forgotten with the memory", "TestMemory", []edit{
+		{"join.go", "			m.hasSeconded(now, msg.Seconded)\n", ""},
 	}},
 	{"who is heard is dropped", "TestVoterDropsTheSilent", []edit{
 		{"change.go", " && !m.hears(now, c.ID)", ""},
@@ -272,7 +311,7 @@ var mutants = []mutant{
 		{"change.go", "c.ID != m.self.ID && !m.hears", "!m.hears"},
 	}},
 	{"who is heard again is dropped", "TestProposerHearsAgain", []edit{
-		{"change.go", " && m.agrees(now, m.self.ID, msg.Change) {", " {"},
+		{"change.go", "	case !m.agrees(now, m.self.ID, p.change):\n", "	case false:\n"},
 	}},
 	{"last write wins", "TestListMerges", []edit{
 		{"list.go", merges, "	return other\n"},

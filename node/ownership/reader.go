@@ -137,6 +137,22 @@ func (r *reader) state() (s State, deaf bool) {
 	return s, b&stateDeaf != 0
 }
 
+func (r *reader) ballot() Ballot {
+	b := Ballot{N: r.uvarint()}
+	if b.N > 0 {
+		b.ID = r.id()
+	}
+	return b
+}
+
+func (r *reader) seconded() Seconded {
+	s := Seconded{At: r.ballot()}
+	if s.At.N > 0 {
+		s.Change = r.change()
+	}
+	return s
+}
+
 func (r *reader) change() Change { return Change{Member: r.member(), Remove: r.flag()} }
 
 func (r *reader) list() List {

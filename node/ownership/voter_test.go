@@ -257,28 +257,29 @@ func TestVoterIsQuiet(t *testing.T) {
 	v.born, v.returned = v.now, true
 	v.after(exactly)
 	v.says("b", v.names(4), (*Ack)(nil))
-	v.says("b", &Propose{Change{Member: Member{"d", 10}}, v.list.digest}, (*Second)(nil))
+	v.says("b", v.canvass(1, Change{Member: Member{"d", 10}}), (*Promise)(nil))
+	v.says("b", v.proposes(1, Change{Member: Member{"d", 10}}), (*Second)(nil))
 	v.after(1)
 	v.says("b", v.names(4), ack())
-	v.says("b", &Propose{Change{Member: Member{"d", 10}}, v.list.digest}, &Second{Change{Member: Member{"d", 10}}, v.list.digest})
-	v.says("b", &Propose{Change{Member: Member{"d", 10}}, v.list.digest + 1}, (*Second)(nil))
 	v.memory = false
 	v.says("b", v.names(4), (*Ack)(nil))
-	v.says("b", &Propose{Change{Member: Member{"d", 10}}, v.list.digest}, (*Second)(nil))
+	v.says("b", v.canvass(1, Change{Member: Member{"d", 10}}), (*Promise)(nil))
+	v.says("b", v.proposes(1, Change{Member: Member{"d", 10}}), (*Second)(nil))
 	v.says("b", v.lossOf("c", 4, "b"), (*Confirm)(nil))
 }
 
 // TestVoterDropsTheSilent: nobody is dropped whom this member hears, nor this member itself, unless they ask for that.
 func TestVoterDropsTheSilent(t *testing.T) {
 	v := newVoting(t, "a", "b", "c", "d")
+	n := uint64(0)
 	drops := func(from, id string, agrees bool) {
 		t.Helper()
-		c := Change{Member{id, 10}, true}
-		want := &Second{c, v.list.digest}
+		n++
+		want := &Promise{Ballot{n, from}, Seconded{}, v.list.digest}
 		if !agrees {
 			want = nil
 		}
-		v.says(from, &Propose{c, v.list.digest}, want)
+		v.says(from, v.canvass(n, Change{Member{id, 10}, true}), want)
 	}
 	drops("b", "c", true)
 	v.hear("c")
@@ -290,24 +291,7 @@ func TestVoterDropsTheSilent(t *testing.T) {
 	drops("b", "a", false)
 	v.hear("c")
 	drops("c", "c", true) // it leaves
-	v.says("b", &Propose{Change{Member: Member{"c", 11}}, v.list.digest}, &Second{Change{Member: Member{"c", 11}}, v.list.digest})
-}
-
-// TestProposerHearsAgain: who was silent is heard when others agree that it was.
-func TestProposerHearsAgain(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		v := newVoting(t, "a", "b", "c")
-		v.cfg.Forget = time.Minute
-		v.Tick(v.now)
-		v.Take()
-		if again {
-			v.hear("c")
-		}
-		v.Receive(v.now, "b", &Second{Change{Member{"c", 10}, true}, v.list.digest})
-		if v.list.Has("c") != again {
-			t.Errorf("heard again: %v, dropped: %v", again, !v.list.Has("c"))
-		}
-	}
+	v.says("b", v.canvass(n+1, Change{Member: Member{"c", 11}}), &Promise{Ballot{n + 1, "b"}, Seconded{}, v.list.digest})
 }
 
 // TestVoterWasThere: who learns only later that it was a member before is quiet all the same.
