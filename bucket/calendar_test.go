@@ -173,7 +173,7 @@ func TestWindowsFollow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := func(at int64) bucket.Window { return bucket.AlignedWindow(at, time.Duration(1)) }
+		var of func(at int64) bucket.Window
 		if per := period.Draw(t, "per"); rapid.Bool().Draw(t, "aligned") {
 			of = func(at int64) bucket.Window { return bucket.AlignedWindow(at, per) }
 		} else {
