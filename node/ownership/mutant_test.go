@@ -33,5 +33,5 @@ func TestMutants(t *testing.T) {
 		}
 		all = append(all, broken)
 	}
-	mutate.Run(t, ".", all, 16)
+	mutate.Run(t, ".", all, 24)
 }

@@ -134,7 +134,7 @@ var mutants = []mutant{
 	{"a partition that has another owner by now is given away", "TestVoterKeepsItsHeir", []edit{
 		{"loss.go", "if !m.inRange(ask.Partition) || m.passed(ask) {", "if !m.inRange(ask.Partition) {"},
 	}},
-	{"a member without memory that votes", scenes + "back without memory, between two", []edit{
+	{"a member without memory that votes", "TestVoterIsQuiet", []edit{
 		{"heartbeat.go", votes + "m.joined && m.memory && ", votes + "m.joined && "},
 	}},
 	{"a member that remembers too early", scenes + "back without memory, on the other side", []edit{
@@ -283,8 +283,12 @@ var mutants = []mutant{
 	{"what was seconded is left to its proposer", "TestSeconderGoesOn", []edit{
 		{"change.go", "		if now-a.since > bucket.Instant(m.patience()) {\n", "		if false {\n"},
 	}},
-	{"acknowledged under a list that has a successor", "TestOneChangeAtATime", []edit{
-		{"change.go", "	if m.undecided() {\n		return m.accord.next.digest\n	}\n", ""},
+	{"a list with two successors", "TestOneChangeAtATime", []edit{
+		{"change.go", "; a.promised.Less(b) {", "; true {"},
+		{"change.go", "	if b.Less(a.promised) {\n", "	if false {\n"},
+		{"change.go", "	if a.promised != p.ballot { // to", "	if false { // to"},
+		{"change.go", "		p.change = p.found.Change\n", ""},
+		{"change.go", "		if p.ballot.Less(msg.To) {\n", "		if false {\n"},
 	}},
 	{"who has seconded goes by the present list", "TestSeconder", []edit{
 		{"change.go", "	if m.undecided() {\n		return m.accord.next.digest\n	}\n", ""},
