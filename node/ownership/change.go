@@ -107,7 +107,7 @@ func (m *Machine) patience() time.Duration {
 
 func (m *Machine) canvassFor(now bucket.Instant, c Change) {
 	a := &m.accord
-	a.promised = Ballot{a.promised.N + 1, m.self.ID}
+	a.promised = Ballot{max(a.promised.N+1, m.self.Incarnation), m.self.ID} // never one of an incarnation before
 	a.proposal = &proposal{ballot: a.promised, change: c, begun: now, by: make(map[string]bool)}
 	m.next[timer{what: changeTimer}] = now + bucket.Instant(askInterval)
 	m.repeat(a.proposal)

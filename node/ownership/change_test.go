@@ -103,35 +103,35 @@ func TestProposer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		v := newVoting(t, "a", "b", "c", "d", "e")
 		v.Receive(v.now, "x", &Join{10})
-		if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].Change != adds("x") || asked[0].N != 1 {
+		if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].Change != adds("x") || asked[0].N != 10 {
 			t.Fatalf("asks %+v", asked)
 		}
-		v.Receive(v.now, "b", v.promise(1, "a"))
-		v.Receive(v.now, "b", v.promise(1, "a"))
-		v.Receive(v.now, "z", v.promise(1, "a"))
+		v.Receive(v.now, "b", v.promise(10, "a"))
+		v.Receive(v.now, "b", v.promise(10, "a"))
+		v.Receive(v.now, "z", v.promise(10, "a"))
 		if asked := sent[*Propose](v); asked != nil {
 			t.Fatalf("proposes %+v without a majority", asked)
 		}
 		want := adds("x")
 		if found {
 			want = before.Change
-			v.Receive(v.now, "d", v.promise(1, "a", before))
+			v.Receive(v.now, "d", v.promise(10, "a", before))
 		} else {
-			v.Receive(v.now, "d", v.promise(1, "a"))
+			v.Receive(v.now, "d", v.promise(10, "a"))
 		}
-		if asked := sent[*Propose](v); len(asked) != 1 || asked[0].Change != want || asked[0].N != 1 {
+		if asked := sent[*Propose](v); len(asked) != 1 || asked[0].Change != want || asked[0].N != 10 {
 			t.Fatalf("proposes %+v, want %v", asked, want)
 		}
 		was := v.list
 		other := was.digest + 1
-		for _, msg := range []*Second{{1, was.digest}, {1, was.digest}, {2, was.digest}, {1, other}} {
+		for _, msg := range []*Second{{10, was.digest}, {10, was.digest}, {11, was.digest}, {10, other}} {
 			v.Receive(v.now, "c", msg)
 		}
-		v.Receive(v.now, "z", &Second{1, was.digest})
+		v.Receive(v.now, "z", &Second{10, was.digest})
 		if v.list.digest != was.digest {
 			t.Fatal("it is in place without a majority")
 		}
-		v.Receive(v.now, "e", &Second{1, was.digest})
+		v.Receive(v.now, "e", &Second{10, was.digest})
 		if v.list.digest != was.With(want).digest {
 			t.Errorf("the list is %v", v.list.members)
 		}
@@ -146,28 +146,40 @@ func TestProposerGivesWay(t *testing.T) {
 	v := newVoting(t, "a", "b", "c")
 	v.Receive(v.now, "x", &Join{10})
 	v.Take()
-	v.says("c", v.canvass(1, adds("y")), v.promise(1, "c"))
-	v.Receive(v.now, "b", v.promise(1, "a"))
+	v.says("c", v.canvass(10, adds("y")), v.promise(10, "c"))
+	v.Receive(v.now, "b", v.promise(10, "a"))
 	if asked := sent[*Propose](v); asked != nil {
 		t.Errorf("proposes %+v though it has promised another", asked)
 	}
 	v.after(v.patience())
 	v.Receive(v.now, "x", &Join{10})
-	if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].N != 2 {
+	if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].N != 11 {
 		t.Fatalf("asks %+v, want a higher ballot", asked)
 	}
-	v.Receive(v.now, "b", v.promise(5, "c"))
+	v.Receive(v.now, "b", v.promise(15, "c"))
 	v.after(v.patience())
 	v.Receive(v.now, "x", &Join{10})
-	if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].N != 6 {
+	if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].N != 16 {
 		t.Fatalf("asks %+v, want a ballot above what it has heard of", asked)
+	}
+}
+
+// TestBallotsOfIncarnations: what an incarnation proposes never has a ballot of one before it.
+func TestBallotsOfIncarnations(t *testing.T) {
+	for _, incarnation := range []uint64{10, 1 << 50} {
+		v := newVoting(t, "a", "b", "c")
+		v.self.Incarnation = incarnation
+		v.Receive(v.now, "x", &Join{10})
+		if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].N != incarnation {
+			t.Errorf("asks %+v", asked)
+		}
 	}
 }
 
 // TestSeconderGoesOn: what was seconded is brought to its end, whatever became of its proposer.
 func TestSeconderGoesOn(t *testing.T) {
 	v := newVoting(t, "a", "b", "c")
-	v.says("c", v.proposes(4, adds("x")), &Second{4, v.list.digest})
+	v.says("c", v.proposes(14, adds("x")), &Second{14, v.list.digest})
 	v.after(v.patience())
 	v.Tick(v.now)
 	if asked := sent[*Canvass](v); asked != nil {
@@ -175,7 +187,7 @@ func TestSeconderGoesOn(t *testing.T) {
 	}
 	v.after(1)
 	v.Tick(v.now)
-	if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].Change != adds("x") || asked[0].N != 5 || !asked[0].Begun {
+	if asked := sent[*Canvass](v); len(asked) != 1 || asked[0].Change != adds("x") || asked[0].N != 15 || !asked[0].Begun {
 		t.Errorf("asks %+v", asked)
 	}
 	v = newVoting(t, "a", "b", "c")
@@ -197,7 +209,7 @@ func TestProposerHearsAgain(t *testing.T) {
 		if again {
 			v.hear("c")
 		}
-		v.Receive(v.now, "b", v.promise(1, "a"))
+		v.Receive(v.now, "b", v.promise(10, "a"))
 		if asked := sent[*Propose](v); (asked == nil) != again {
 			t.Errorf("heard again: %v, proposes %+v", again, asked)
 		}
