@@ -30,6 +30,12 @@ func (c Calendar) String() string {
 	return "unknown"
 }
 
+// longest is the length of the longest window, but for days on which clocks are changed.
+func (c Calendar) longest() time.Duration {
+	const day = 24 * time.Hour
+	return [...]time.Duration{0, time.Minute, time.Hour, day, 7 * day, 31 * day, 366 * day}[c]
+}
+
 // Window returns the window that a time belongs to, in nanoseconds of Unix time, in a zone. c is Minute to Year.
 //
 // An hour begins when the clocks of the zone show a full one, so those of Asia/Kolkata begin at half past in UTC; one in whose

@@ -99,10 +99,7 @@ func (s *State) Adopt(old, l *Limit, now Instant) {
 		s.Tokens, s.Frac = l.Burst, 0
 		return
 	}
-	if s.Frac != 0 && old.Per != l.Per {
-		hi, lo := bits.Mul64(s.Frac, uint64(l.Per))
-		s.Frac, _ = bits.Div64(hi, lo, uint64(old.Per)) // Frac < old.Per, so the quotient is below l.Per
-	}
+	s.rescale(old, l)
 }
 
 // IsFull says whether the bucket is full at now and has seen no later instant: then it is no different from one that

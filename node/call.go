@@ -64,9 +64,12 @@ func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
 	if until <= now {
 		return nil
 	}
+	if len(q.each) > 0 && l.version.Load() < transport.CostsVersion {
+		return nil
+	}
 	c := n.newCall()
 	c.group, c.begun, c.expires = h.group, now, until
-	c.check = transport.Check{ID: q.id, Cost: q.cost, Look: q.look, Leases: q.leases, Demand: q.demand}
+	c.check = transport.Check{ID: q.id, Cost: q.cost, Costs: q.each, Look: q.look, Leases: q.leases, Demand: q.demand}
 	if !l.enqueue(c) {
 		c.recycle()
 		return nil

@@ -61,7 +61,8 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 type question struct {
 	id   bucket.ID
 	part int
-	cost int64
+	cost int64   // of every limit, or the largest
+	each []int64 // the costs of all limits if they differ
 	look bool
 
 	leases bool         // the owner may lend
@@ -71,7 +72,7 @@ type question struct {
 
 // read finds out whose bucket a request is about.
 func (h *Handle) read(req *policy.Request, q *question) (err error) {
-	if q.cost, err = req.Tokens(); err != nil {
+	if err = h.price(req, q); err != nil {
 		return err
 	}
 	q.look = req.CheckOnly
@@ -100,6 +101,16 @@ func (h *Handle) read(req *policy.Request, q *question) (err error) {
 	return nil
 }
 
+// price finds out what a request costs each limit.
+func (h *Handle) price(req *policy.Request, q *question) (err error) {
+	if h.policy == nil || h.inline {
+		q.cost, err = req.Tokens()
+		return err
+	}
+	q.cost, q.each, err = h.policy.Costs(req)
+	return err
+}
+
 // own decides with the bucket in this node's memory. It is false if this node may not decide: the partition is on its
 // way here or away, or no majority of the members acknowledges the node.
 func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) bool {
@@ -122,9 +133,9 @@ func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) bool {
 // take asks the table.
 func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.Decision, which int, err error) {
 	if q.look {
-		return n.owned.Look(q.part, q.id, g, now, q.cost)
+		return n.owned.Look(q.part, q.id, g, now, q.cost, q.each...)
 	}
-	return n.owned.Take(q.part, q.id, g, now, q.cost)
+	return n.owned.Take(q.part, q.id, g, now, q.cost, q.each...)
 }
 
 // tell puts the answer of a group, given by one of its limits, into the words of the policy.
@@ -136,12 +147,17 @@ func (h *Handle) tell(d *policy.Decision, a bucket.Decision, which int, by polic
 		DecidedBy:  by,
 		Policy:     h.name,
 		LimitName:  l.Name,
-		Limit:      l.Burst,
+		Overage:    a.Allowed && l.IsOverage(a.Remaining),
+		Limit:      h.capacities[which],
 		Remaining:  a.Remaining,
 		Window:     h.windows[which],
-		RetryAfter: a.RetryAfter,
 		ResetAfter: a.ResetAfter,
 		Node:       node,
+	}
+	if a.Allowed {
+		d.Wait = a.RetryAfter
+	} else {
+		d.RetryAfter = a.RetryAfter
 	}
 }
 

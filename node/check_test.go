@@ -30,7 +30,13 @@ func check(t testing.TB, n *Node, req policy.Request) policy.Decision {
 // keyOwnedBy returns a key of policy api that the node owns, not used before with the same salt.
 func keyOwnedBy(t testing.TB, n *Node, salt string) string {
 	t.Helper()
-	h, err := n.Handle("api")
+	return keyOf(t, n, "api", salt)
+}
+
+// keyOf returns a key of a policy that the node owns.
+func keyOf(t testing.TB, n *Node, policyName, salt string) string {
+	t.Helper()
+	h, err := n.Handle(policyName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,13 @@ func (c *machineClock) Now() bucket.Instant {
 	return bucket.Instant(int64(time.Since(c.base)) + c.slept.Load())
 }
 
+// ahead is by how many nanoseconds Unix time is ahead of the clock, as the wall clock says at this moment.
+func (c *machineClock) ahead() int64 {
+	before := c.Now()
+	wall := time.Now().UnixNano()
+	return wall - int64(before+(c.Now()-before)/2)
+}
+
 // watchSleep brings the time asleep up to date. The node calls it once a second, so after a sleep buckets look emptier
 // than they are for a second at most, never fuller; and twenty times a second while it holds leases, which may have
 // ended in the sleep. Of two calls at once the one that saw more counts.

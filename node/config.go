@@ -80,7 +80,8 @@ type Config struct {
 
 // Clock says at which instant a check is decided. Timeouts do not depend on it.
 type Clock interface {
-	// Now must be safe for concurrent use and should not step. Nodes need not agree on it.
+	// Now must be safe for concurrent use and should not step. Nodes need not agree on it. Windows of the clock and the calendar
+	// take it for Unix time.
 	Now() bucket.Instant
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,8 +27,8 @@ type debts struct {
 // account is what is owed in one partition.
 type account struct {
 	seq  uint64
-	open map[owedTo]int64 // tokens
-	bill []owed           // under way, under seq; the same again and again until it is settled
+	open map[owedTo][]int64 // tokens of each limit
+	bill []owed             // under way, under seq; the same again and again until it is settled
 }
 
 type owedTo struct {
@@ -37,7 +38,7 @@ type owedTo struct {
 
 type owed struct {
 	owedTo
-	tokens int64
+	tokens []int64
 }
 
 const (
@@ -47,8 +48,8 @@ const (
 	settleTimeout  = time.Second
 )
 
-// owe notes what a failure rule has admitted.
-func (n *Node) owe(part int, id bucket.ID, g *table.Group, tokens int64) {
+// owe notes what a failure rule has admitted: of every limit as many tokens, or as many as each says.
+func (n *Node) owe(part int, id bucket.ID, g *table.Group, tokens int64, each ...int64) {
 	if n.governor == nil || tokens == 0 {
 		return
 	}
@@ -60,12 +61,21 @@ func (n *Node) owe(part int, id bucket.ID, g *table.Group, tokens int64) {
 	}
 	a := d.byPart[part]
 	if a == nil {
-		a = &account{open: make(map[owedTo]int64)}
+		a = &account{open: make(map[owedTo][]int64)}
 		d.byPart[part] = a
 	}
 	to := owedTo{id, g}
-	if was, ok := a.open[to]; ok {
-		a.open[to] = min(was+tokens, bucket.MaxTokens)
+	sum, known := a.open[to]
+	if !known && d.owed < maxOwed {
+		sum = make([]int64, len(g.Limits()))
+	}
+	for i := range sum {
+		if len(each) > 0 {
+			tokens = each[i]
+		}
+		sum[i] = min(sum[i]+tokens, bucket.MaxTokens)
+	}
+	if known {
 		return
 	}
 	if d.owed >= maxOwed {
@@ -73,7 +83,7 @@ func (n *Node) owe(part int, id bucket.ID, g *table.Group, tokens int64) {
 		return
 	}
 	g.Pin()
-	a.open[to] = tokens
+	a.open[to] = sum
 	d.owed++
 	d.count.Store(int64(d.owed))
 }
@@ -123,9 +133,6 @@ func (n *Node) present(ctx context.Context, v *view, owner int, bills []transpor
 		case owner == v.self:
 			settled = n.governor.settleBill(n.debtor(n.name, n.boot), b)
 		case l != nil:
-			for j := range b.Limits {
-				b.Limits[j].Losses = l.version.Load() >= transport.LossVersion
-			}
 			reply, err := l.bulk.call(ctx, transport.Settle, transport.AppendBill(nil, b))
 			settled = err == nil && len(reply) == 1 && reply[0] == 1
 		}
@@ -165,7 +172,7 @@ func (d *debts) bills() (all []transport.Bill) {
 				refs[o.group] = ref
 				b.Limits = append(b.Limits, transport.LimitsBody{Ref: ref, Limits: o.group.Limits()})
 			}
-			b.Debts = append(b.Debts, transport.Debt{ID: o.id, Limits: ref, Tokens: o.tokens})
+			b.Debts = append(b.Debts, transport.Debt{ID: o.id, Limits: ref, Costs: o.tokens})
 		}
 		all = append(all, b)
 	}
@@ -227,8 +234,8 @@ func (g *governor) settleBill(debtor string, b *transport.Bill) bool {
 	}
 	now := n.clock.Now()
 	for _, d := range b.Debts {
-		if group := groups[d.Limits]; group != nil {
-			if err := n.owned.Debit(b.Partition, d.ID, group, now, d.Tokens); err != nil {
+		if group := groups[d.Limits]; group != nil && len(d.Costs) == len(group.Limits()) {
+			if err := n.owned.Debit(b.Partition, d.ID, group, now, slices.Max(d.Costs), d.Costs...); err != nil {
 				n.log.Warn("what was admitted elsewhere by a failure rule could not be charged", "error", err)
 			}
 		}

@@ -91,7 +91,7 @@ func TestBillIsChargedOnce(t *testing.T) {
 	}
 	bill := transport.Bill{
 		Partition: q.part, Seq: 7, Limits: []transport.LimitsBody{{Limits: h.group.Limits()}},
-		Debts: []transport.Debt{{ID: q.id, Tokens: 4}},
+		Debts: []transport.Debt{{ID: q.id, Costs: []int64{4}}},
 	}
 	charge := func(n *Node) {
 		t.Helper()
@@ -126,7 +126,7 @@ func TestBillIsChargedOnce(t *testing.T) {
 	}
 	charge(second)
 	bill.Seq++
-	bill.Debts[0].Tokens = bucket.MaxTokens
+	bill.Debts[0].Costs = []int64{bucket.MaxTokens}
 	charge(second)
 	if d := check(t, second, req); d.Allowed || d.RetryAfter > 2*time.Hour {
 		t.Errorf("after a debt of everything: %+v, want denied, and no deeper than minus the burst", d)

@@ -13,12 +13,6 @@ type refs struct {
 	byGroup map[*table.Group]uint32
 	last    *table.Group // most checks have the limits of the one before
 	lastRef uint32
-	losses  bool // the other end wants to know what the loss of an owner means for a limit
-}
-
-// body returns the limits of a group as the other end is told them.
-func (r *refs) body(ref uint32, g *table.Group) transport.LimitsBody {
-	return transport.LimitsBody{Ref: ref, Limits: g.Limits(), Losses: r.losses}
 }
 
 // of returns the number of a group, and whether the other end has to be told its limits.
@@ -56,7 +50,7 @@ func (r *refs) release() {
 	for g := range r.byGroup {
 		g.Release()
 	}
-	*r = refs{losses: r.losses}
+	*r = refs{}
 }
 
 // send puts what waits into frames until ctx ends or the stream fails.
@@ -67,7 +61,7 @@ func (l *link) send(ctx context.Context, p transport.Peer) error {
 	var b []byte
 	var sent bool
 	var err error
-	r := refs{losses: p.Version() >= transport.LossVersion}
+	var r refs
 	defer r.release()
 	for {
 		runtime.Gosched() // callers who were just answered ask again at once: let them, and their checks leave together
@@ -122,7 +116,7 @@ func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
 		}
 		ref, fresh := r.of(c.group)
 		if fresh {
-			f.Limits = append(f.Limits, r.body(ref, c.group))
+			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Limits: c.group.Limits()})
 		}
 		c.check.Number = l.slotLocked(c)
 		c.check.Limits = ref

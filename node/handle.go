@@ -14,14 +14,17 @@ import (
 // Handle is a policy of a node, ready for use: a check by handle matches and looks up nothing. It stays good as long as
 // the node. Safe for concurrent use.
 type Handle struct {
-	node    *Node
-	name    string
-	policy  *policy.Policy // nil if inline and unknown
-	inline  bool
-	leased  bool // its groups may be lent
-	limits  []policy.Limit
-	windows []time.Duration
-	group   *table.Group
+	node   *Node
+	name   string
+	policy *policy.Policy // nil if inline and unknown
+	inline bool
+	leased bool // its groups may be lent
+	limits []policy.Limit
+	group  *table.Group
+
+	capacities []int64 // of the limits
+	windows    []time.Duration
+
 	rules   rules
 	shares  shares
 	counts  *counts
@@ -64,7 +67,7 @@ const inlineLimitName = "inline"
 // inlineHandle makes a handle for one request with a limit of its own. Its checks are counted together: what clients
 // write must not become labels.
 func (n *Node) inlineHandle(req *policy.Request) (*Handle, error) {
-	h := &Handle{node: n, name: req.Policy, inline: true, leased: true, counts: &n.inlineCounts}
+	h := &Handle{node: n, name: req.Policy, inline: true, leased: req.Limit.Algorithm.Lends(), counts: &n.inlineCounts}
 	if p, err := n.policies.Policy(req.Policy); err == nil {
 		h.policy = p
 	}
@@ -80,9 +83,9 @@ func (n *Node) inlineHandle(req *policy.Request) (*Handle, error) {
 
 func (h *Handle) intern() (err error) {
 	limits := make([]bucket.Limit, len(h.limits))
-	h.windows = make([]time.Duration, len(h.limits))
+	h.windows, h.capacities = make([]time.Duration, len(h.limits)), make([]int64, len(h.limits))
 	for i, l := range h.limits {
-		limits[i], h.windows[i] = l.Limit, l.Window()
+		limits[i], h.windows[i], h.capacities[i] = l.Limit, l.Window(), l.Capacity()
 	}
 	h.rules = rulesOf(h.limits)
 	h.group, err = h.node.limits.Intern(limits)

@@ -134,6 +134,9 @@ func (in *inbound) decide(f *transport.ChecksFrame) error {
 		}
 		a := transport.Answer{Number: c.Number, Status: transport.Full}
 		if g != nil {
+			if len(c.Costs) > 0 && len(c.Costs) != len(g.Limits()) {
+				return fmt.Errorf("%w: %d costs for %d limits", transport.ErrFrame, len(c.Costs), len(g.Limits()))
+			}
 			part := n.partitions.Partition(c.ID.Bytes())
 			var answered bool
 			if a, answered = in.own(c, part, g, now); !answered {
@@ -162,9 +165,9 @@ func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.
 	var d lease.Answered
 	var err error
 	if c.Look {
-		d.Decision, d.Which, err = n.owned.Look(part, c.ID, g, now, c.Cost)
+		d.Decision, d.Which, err = n.owned.Look(part, c.ID, g, now, c.Cost, c.Costs...)
 	} else {
-		d, err = n.owned.TakeFor(part, c.ID, g, now, c.Cost, table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand})
+		d, err = n.owned.TakeFor(part, c.ID, g, now, table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand}, c.Cost, c.Costs...)
 	}
 	switch {
 	case errors.Is(err, table.ErrClosed):

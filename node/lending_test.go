@@ -162,12 +162,15 @@ func TestDirectIsNotLent(t *testing.T) {
 	})
 }
 
-// TestOlderPeer: nodes of the last two frame versions lend to each other, and only a node of the newer one is told what
-// the loss of an owner means for a limit.
+// TestOlderPeer: nodes of the last two frame versions lend to each other. Only those of the newer one can ask each other for
+// different costs; what an older one can't be told is decided by the failure rule.
 func TestOlderPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, err := policy.NewSet(policy.Policy{Name: "api", Key: []string{"user"}, Limits: []policy.Limit{
-			{Limit: bucket.Limit{Count: 1000, Per: time.Second, Burst: 1000, OwnerLoss: bucket.LossEmpty}},
+			{Limit: bucket.Limit{Count: 1000, Per: time.Second, Burst: 1000}},
+		}}, policy.Policy{Name: "llm", Key: []string{"user"}, Limits: []policy.Limit{
+			{Name: "in", Unit: "input", Limit: bucket.Limit{Count: 1, Per: time.Hour, Burst: 1000}},
+			{Name: "out", Unit: "output", Limit: bucket.Limit{Count: 1, Per: time.Hour, Burst: 100}},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +184,7 @@ func TestOlderPeer(t *testing.T) {
 			c.Policies = set
 			c.Connect = func(own transport.Hello, secret []byte) (Network, Membership) {
 				if i == 0 {
-					own.MaxVersion = transport.LossVersion - 1
+					own.MaxVersion = transport.CostsVersion - 1
 				}
 				return network.Node(own.ID, own, secret), members
 			}
@@ -196,13 +199,11 @@ func TestOlderPeer(t *testing.T) {
 					t.Errorf("a key of n%d is decided by %v at n%d, want some by lease", owner+1, c.by, asker+1)
 				}
 				synctest.Wait()
-				want := bucket.LossEmpty
-				if asker == 0 || owner == 0 {
-					want = bucket.LossReplica
-				}
-				told := n.inbounds[nodes[asker].Name()].limits
-				if len(told) != 1 || told[0].limits[0].OwnerLoss != want {
-					t.Errorf("n%d is told %+v by n%d, want one limit with %v", owner+1, told, asker+1, want)
+				older := asker == 0 || owner == 0
+				req.Policy, req.Key = "llm", keyOf(t, n, "llm", fmt.Sprint("costs of ", asker))
+				req.Costs = map[string]int64{"input": 500, "output": 20}
+				if d := check(t, nodes[asker], req); d.Degraded != older || !older && (d.LimitName != "in" || d.Remaining != 500) {
+					t.Errorf("n%d asks n%d: %+v", asker+1, owner+1, d)
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func TestMemoNamesTheSameBucket(t *testing.T) {
 				if err := h.read(&policy.Request{Parts: []string{key}}, &hashed); err != nil {
 					t.Error(err)
 				}
-				if remembered != hashed {
+				if remembered.id != hashed.id || remembered.part != hashed.part {
 					t.Errorf("key %s: %+v remembered, %+v hashed", key, remembered, hashed)
 					return
 				}

@@ -30,6 +30,7 @@ type Node struct {
 	clock      Clock
 	timer      *machineClock // for all that is not a bucket
 	timed      bool          // clock is timer
+	wall       int64         // by how much Unix time is ahead of it, as the tables know
 	secrets    secrets
 	partitions ring.Partitioner
 	policies   *policy.Set
@@ -146,6 +147,7 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
+	n.setWall()
 	for _, name := range n.policies.Names() {
 		p, err := n.policies.Policy(name)
 		if err != nil {

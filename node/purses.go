@@ -70,7 +70,7 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 		p.redirect(l)
 	}
 	trip := l.trip.get()
-	v := p.Check(now, q.cost, trip)
+	v := p.Check(now, q.cost, trip, q.each...)
 	p.consider(now, trip, v == lease.Forward)
 	if v == lease.Forward {
 		q.demand = p.Demand(now)

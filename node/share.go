@@ -58,20 +58,30 @@ func (h *Handle) divide(nodes, rank int) (*table.Group, error) {
 	return h.node.limits.Intern(limits)
 }
 
-// part returns what the node of a rank gets of a limit: the N-th part of the rate, and of the burst whole tokens that
-// sum up to it over all ranks.
+// part returns what the node of a rank gets of a limit: of N, the N-th part of the rate, and of what is admitted at a time whole
+// tokens that sum up to it over all ranks. A pacer paces at each node; one request may go at once at each of them.
 func part(l bucket.Limit, nodes, rank int) bucket.Limit {
-	upTo := func(rank int) int64 {
-		hi, lo := bits.Mul64(uint64(l.Burst), uint64(rank))
-		q, _ := bits.Div64(hi, lo, uint64(nodes)) // rank <= nodes, so the quotient is at most the burst
-		return int64(q)
+	share := func(n int64) int64 {
+		upTo := func(rank int) int64 {
+			hi, lo := bits.Mul64(uint64(n), uint64(rank))
+			q, _ := bits.Div64(hi, lo, uint64(nodes)) // rank <= nodes, so the quotient is at most n
+			return int64(q)
+		}
+		return upTo(rank+1) - upTo(rank)
 	}
-	out := bucket.Limit{Count: l.Count, Per: l.Per, Burst: upTo(rank+1) - upTo(rank)}
-	if l.Per > math.MaxInt64/time.Duration(nodes) {
-		return bucket.Limit{Burst: out.Burst} // one token in more than 292 years
+	l.OwnerLoss = bucket.LossReplica
+	l.Burst = share(l.Burst)
+	switch {
+	case l.Algorithm == bucket.CalendarWindow:
+		l.Count = min(share(l.Count), l.Burst)
+	case l.Algorithm != bucket.TokenBucket && l.Algorithm != bucket.Pacer:
+		l.Count = l.Burst
+	case l.Per > math.MaxInt64/time.Duration(nodes): // one token in more than 292 years
+		l.Count, l.Per, l.MaxWait = 0, 0, 0
+	default:
+		l.Per *= time.Duration(nodes)
 	}
-	out.Per *= time.Duration(nodes)
-	return out
+	return l
 }
 
 // rankOf returns how many nodes share a key, and this node's place among them, which differs from key to key so that the

@@ -17,7 +17,7 @@ const retryUnreachable = time.Second
 
 // rules say what the limits of a handle do when the owner of a key can't be asked.
 type rules struct {
-	least  int // the limit of the smallest burst
+	least  int // the limit that admits the least at a time
 	denies int // the first limit that denies, or -1
 
 	locals int                     // how many limits have shares
@@ -27,7 +27,7 @@ type rules struct {
 func rulesOf(limits []policy.Limit) rules {
 	r := rules{denies: -1}
 	for i, l := range limits {
-		if l.Burst < limits[r.least].Burst {
+		if l.Most() < limits[r.least].Most() {
 			r.least = i
 		}
 		switch l.OnUnreachable {
@@ -61,13 +61,13 @@ func (h *Handle) byRule(v *view, q *question, d *policy.Decision) (which int) {
 	var a bucket.Decision
 	by := policy.Timeout
 	switch r := &h.rules; {
-	case q.cost > h.limits[r.least].Burst: // no owner admits it ever, so no rule does: this is no fault of ours
-		which, by = r.least, policy.Local
+	case h.never(q) >= 0: // no owner admits it ever, so no rule does: this is no fault of ours
+		which, by = h.never(q), policy.Local
 	case r.denies >= 0:
 		which, a.RetryAfter = r.denies, retryUnreachable
 	case r.locals == 0:
 		which = r.least
-		a.Allowed, a.Remaining = true, h.limits[which].Burst
+		a.Allowed, a.Remaining = true, h.capacities[which]
 	default:
 		by = policy.Local
 		if a, which = h.askShare(v, q); a.Never() { // in this share; but the owner may admit it
@@ -76,6 +76,22 @@ func (h *Handle) byRule(v *view, q *question, d *policy.Decision) (which int) {
 	}
 	h.tell(d, a, which, by, h.node.name)
 	return which
+}
+
+// never is the first limit that never admits as much as it is asked for, or -1.
+func (h *Handle) never(q *question) int {
+	if len(q.each) == 0 {
+		if least := h.rules.least; q.cost > h.limits[least].Most() {
+			return least
+		}
+		return -1
+	}
+	for i, cost := range q.each {
+		if cost > h.limits[i].Most() {
+			return i
+		}
+	}
+	return -1
 }
 
 // askShare asks this node's own buckets of the limits that have shares. Without memory for them the first denies, and
@@ -87,16 +103,23 @@ func (h *Handle) askShare(v *view, q *question) (a bucket.Decision, which int) {
 		return bucket.Decision{}, int(r.local[0])
 	}
 	defer g.Release()
+	cost, each := q.cost, []int64(nil)
+	if len(q.each) > 0 {
+		cost = 0
+		for _, i := range r.local[:r.locals] {
+			cost, each = max(cost, q.each[i]), append(each, q.each[i])
+		}
+	}
 	if now := n.clock.Now(); q.look {
-		a, which, err = n.local.Look(q.part, q.id, g, now, q.cost)
+		a, which, err = n.local.Look(q.part, q.id, g, now, cost, each...)
 	} else {
-		a, which, err = n.local.Take(q.part, q.id, g, now, q.cost)
+		a, which, err = n.local.Take(q.part, q.id, g, now, cost, each...)
 	}
 	if err != nil {
 		return bucket.Decision{}, int(r.local[0])
 	}
 	if a.Allowed && !q.look {
-		n.owe(q.part, q.id, h.group, q.cost)
+		n.owe(q.part, q.id, h.group, q.cost, q.each...)
 	}
 	return a, int(r.local[which])
 }

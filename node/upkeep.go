@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
 )
 
@@ -66,6 +67,7 @@ func (n *Node) upkeep(ctx context.Context) {
 		case <-ticks.C:
 		}
 		n.timer.watchSleep()
+		n.setWall()
 		now := n.clock.Now()
 		parts := n.cfg.Ring.Partitions
 		for part := range parts {
@@ -80,6 +82,24 @@ func (n *Node) upkeep(ctx context.Context) {
 		}
 	}
 }
+
+// setWall tells the tables what time it is. The instants of a clock that the configuration brings are Unix time.
+func (n *Node) setWall() {
+	if !n.timed {
+		return
+	}
+	ahead := n.timer.ahead()
+	if off := ahead - n.wall; max(off, -off) < int64(wallSlack) { // no more than the two readings are apart now and then
+		return
+	}
+	n.wall = ahead
+	for _, t := range []*table.Table{n.owned, n.local, n.copies, n.arriving} {
+		t.SetWall(ahead)
+	}
+}
+
+// wallSlack is by how much windows may begin too early or late before they are corrected.
+const wallSlack = time.Millisecond
 
 const (
 	firstRejoin = time.Second

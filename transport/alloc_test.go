@@ -82,7 +82,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 func TestAppendAllocatesNothing(t *testing.T) {
 	b := make([]byte, 0, 16<<10)
 	checks, answers, leases, grants := hundredChecks(), hundredAnswers(), hundredRequests(), hundredGrants()
-	checks.Limits = []LimitsBody{{Limits: []bucket.Limit{{Burst: 1}, {OwnerLoss: bucket.LossFull}}, Losses: true}}
+	checks.Limits = []LimitsBody{{Limits: []bucket.Limit{{Burst: 1}, {OwnerLoss: bucket.LossFull}}}}
 	payload := make([]byte, 1000)
 	for name, encode := range map[string]func(){
 		"checks":  func() { AppendChecks(b, checks) },

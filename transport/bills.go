@@ -22,11 +22,12 @@ type Bill struct {
 type Debt struct {
 	ID     bucket.ID
 	Limits uint32 // the Ref of a group of limits
-	Tokens int64  // 0 to bucket.MaxTokens
+	// Costs are how many tokens of each of them, 0 to bucket.MaxTokens.
+	Costs []int64
 }
 
 // MaxDebts is how many debts fit into a call whatever they hold, each with a group of limits of its own.
-const MaxDebts = 512
+const MaxDebts = 448
 
 // AppendBill appends a bill to the body of a Settle call.
 func AppendBill(b []byte, bill *Bill) []byte {
@@ -36,7 +37,7 @@ func AppendBill(b []byte, bill *Bill) []byte {
 	b = binary.AppendUvarint(b, uint64(len(bill.Debts)))
 	for _, d := range bill.Debts {
 		b = binary.AppendUvarint(appendID(b, d.ID), uint64(d.Limits))
-		b = binary.AppendUvarint(b, uint64(d.Tokens))
+		b = appendCosts(b, d.Costs)
 	}
 	return b
 }
@@ -47,7 +48,7 @@ func DecodeBills(body []byte) (bills []Bill, err error) {
 	for len(r.b) > 0 && r.err == nil {
 		bill := Bill{Partition: int(r.upTo(1<<16 - 1)), Seq: r.uvarint(), Limits: r.limits(nil)}
 		for n := r.uvarint(); n > 0 && r.err == nil; n-- {
-			bill.Debts = append(bill.Debts, Debt{r.id(), r.ref(), r.upTo(bucket.MaxTokens)})
+			bill.Debts = append(bill.Debts, Debt{r.id(), r.ref(), r.costs()})
 		}
 		bills = append(bills, bill)
 	}

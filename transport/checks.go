@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -15,8 +16,10 @@ type Check struct {
 	ID     bucket.ID
 	// Limits names a group of limits that this frame or an earlier one of the stream has carried.
 	Limits uint32
-	// Cost is 0 to bucket.MaxTokens.
+	// Cost is 0 to bucket.MaxTokens: that of every limit, or the largest.
 	Cost int64
+	// Costs are those of each limit, 0 to bucket.MaxTokens, if they differ; else nil. Only to peers of CostsVersion.
+	Costs []int64
 	// Within is how long the sender waits for the answer, from when it sent the frame.
 	Within time.Duration
 	// Look takes nothing.
@@ -48,6 +51,7 @@ const (
 	hopShift        = 1
 	flagLeases byte = 1 << 3
 	flagDemand byte = 1 << 4
+	flagCosts  byte = 1 << 5
 )
 
 // AppendChecks appends the frame to b.
@@ -68,6 +72,9 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 		if demand != (sentDemand{}) {
 			flags |= flagDemand
 		}
+		if c.Costs != nil {
+			flags |= flagCosts
+		}
 		b = append(b, flags)
 		b = appendID(b, c.ID)
 		b = binary.AppendUvarint(b, c.Number)
@@ -76,6 +83,9 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 		b = binary.AppendUvarint(b, uint64(c.Within.Microseconds()))
 		if flags&flagDemand != 0 {
 			b = appendDemand(b, demand)
+		}
+		if flags&flagCosts != 0 {
+			b = appendCosts(b, c.Costs)
 		}
 	}
 	return b
@@ -101,9 +111,34 @@ func DecodeChecks(frame []byte, f *ChecksFrame) error {
 		if flags&flagDemand != 0 {
 			c.Demand = r.demand()
 		}
+		if flags&flagCosts != 0 {
+			c.Costs = r.costs()
+		}
 		f.Checks = append(f.Checks, c)
 	}
 	return r.end()
+}
+
+func appendCosts(b []byte, costs []int64) []byte {
+	b = append(b, byte(len(costs)))
+	for _, cost := range costs {
+		b = binary.AppendUvarint(b, uint64(cost))
+	}
+	return b
+}
+
+// costs reads those of the limits of a group.
+func (r *reader) costs() []int64 {
+	n := int(r.byte())
+	if n < 1 || n > maxStates {
+		r.fail(fmt.Sprintf("costs of %d limits", n))
+		return nil
+	}
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = r.upTo(bucket.MaxTokens)
+	}
+	return all
 }
 
 const maxWithin = uint64(time.Hour / time.Microsecond)

@@ -22,11 +22,12 @@ func FuzzDecodeChecks(f *testing.F) {
 		Limits: []LimitsBody{
 			{Ref: 1, Limits: []bucket.Limit{{Count: 1, Per: 1, Burst: 1}, {}}},
 			{Ref: 300, Limits: make([]bucket.Limit, 16)},
-			{Limits: []bucket.Limit{{OwnerLoss: bucket.LossEmpty}, {OwnerLoss: bucket.LossFull}}, Losses: true},
+			{Limits: []bucket.Limit{{OwnerLoss: bucket.LossEmpty}, {OwnerLoss: bucket.LossFull}}},
+			{Limits: everyAlgorithm},
 		},
 		Checks: []Check{{Limits: 1, Look: true}, {Hop: MaxHop, Cost: bucket.MaxTokens}, {
 			Leases: true, Demand: lease.Demand{Tokens: maxDemand, Checks: 0.001},
-		}},
+		}, {Cost: 9, Costs: []int64{1, 0, bucket.MaxTokens}}},
 	}))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var got, again ChecksFrame

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -20,10 +21,23 @@ func numbers(highest int64) *rapid.Generator[int64] {
 func anyLimit() *rapid.Generator[bucket.Limit] {
 	return rapid.Custom(func(t *rapid.T) bucket.Limit {
 		l := bucket.Limit{
+			Algorithm: bucket.Algorithm(rapid.IntRange(0, int(bucket.CalendarWindow)).Draw(t, "algorithm")),
 			Count:     numbers(bucket.MaxTokens).Draw(t, "count"),
 			Per:       time.Duration(numbers(math.MaxInt64).Draw(t, "per")),
 			Burst:     numbers(bucket.MaxTokens).Draw(t, "burst"),
 			OwnerLoss: bucket.OwnerLoss(rapid.IntRange(0, int(bucket.LossFull)).Draw(t, "loss")),
+		}
+		switch l.Algorithm {
+		case bucket.TokenBucket:
+		case bucket.Pacer:
+			l.MaxWait = time.Duration(numbers(math.MaxInt64).Draw(t, "wait"))
+		case bucket.CalendarWindow:
+			l.Per, l.Count = 0, min(l.Count, l.Burst)
+			l.Calendar = bucket.Calendar(rapid.IntRange(int(bucket.Minute), int(bucket.Year)).Draw(t, "calendar"))
+			l.Zone = rapid.SampledFrom([]string{"", "Europe/Berlin", "America/Argentina/ComodRivadavia"}).Draw(t, "zone")
+			return l
+		default:
+			l.Per, l.Count = max(l.Per, 1), l.Burst
 		}
 		if l.Count != 0 {
 			l.Per = max(l.Per, 1)
@@ -39,7 +53,7 @@ func anyRef() *rapid.Generator[uint32] {
 func anyLimits() *rapid.Generator[[]LimitsBody] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) LimitsBody {
 		return LimitsBody{
-			Ref: anyRef().Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"), Losses: true,
+			Ref: anyRef().Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
 		}
 	}), 0, 4)
 }
@@ -52,7 +66,12 @@ func anyID() *rapid.Generator[bucket.ID] {
 
 func anyChecksFrame() *rapid.Generator[ChecksFrame] {
 	check := rapid.Custom(func(t *rapid.T) Check {
+		var costs []int64
+		if rapid.Bool().Draw(t, "each") {
+			costs = rapid.SliceOfN(numbers(bucket.MaxTokens), 1, maxStates).Draw(t, "costs")
+		}
 		return Check{
+			Costs:  costs,
 			Number: rapid.Uint64().Draw(t, "number"),
 			ID:     anyID().Draw(t, "id"),
 			Limits: anyRef().Draw(t, "limits"),
@@ -117,7 +136,7 @@ func anyHello() *rapid.Generator[Hello] {
 
 // sameChecks says whether two frames carry the same; nil and empty slices are alike.
 func sameChecks(a, b *ChecksFrame) bool {
-	return a.Epoch == b.Epoch && slices.Equal(a.Checks, b.Checks) && sameLimits(a.Limits, b.Limits)
+	return a.Epoch == b.Epoch && slices.EqualFunc(a.Checks, b.Checks, func(x, y Check) bool { return reflect.DeepEqual(x, y) }) && sameLimits(a.Limits, b.Limits)
 }
 
 func sameLimits(a, b []LimitsBody) bool {

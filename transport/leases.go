@@ -28,7 +28,7 @@ type LeasesFrame struct {
 
 // MaxLeaseRequests is how many requests fit into a frame whatever they hold, each with a group of limits that is new to
 // the stream. More go into the next frame.
-const MaxLeaseRequests = 512
+const MaxLeaseRequests = 448
 
 // The flags of a lease request.
 const (

@@ -175,12 +175,13 @@ func TestLargestLeasesAndGrantsFit(t *testing.T) {
 	limits, under := make([]bucket.Limit, maxStates), make([]int64, maxStates)
 	for i := range maxStates {
 		limits[i] = bucket.Limit{
-			Count: bucket.MaxTokens, Per: math.MaxInt64, Burst: bucket.MaxTokens, OwnerLoss: bucket.LossFull,
+			Algorithm: bucket.CalendarWindow, Count: bucket.MaxTokens, Burst: bucket.MaxTokens, OwnerLoss: bucket.LossFull,
+			Calendar: bucket.Year, Zone: "America/Argentina/ComodRivadavia", // none is longer
 		}
 		under[i] = math.MaxInt64
 	}
 	for range MaxLeaseRequests {
-		leases.Limits = append(leases.Limits, LimitsBody{Ref: MaxLimitsRefs - 1, Limits: limits, Losses: true})
+		leases.Limits = append(leases.Limits, LimitsBody{Ref: MaxLimitsRefs - 1, Limits: limits})
 		leases.Requests = append(leases.Requests, LeaseRequest{Limits: MaxLimitsRefs - 1, Request: lease.Request{
 			Number: number, Lease: id, Spent: math.MaxInt64, Under: under, Left: bucket.MaxTokens, Close: true,
 			Demand: lease.Demand{Tokens: maxDemand, Checks: maxDemand},

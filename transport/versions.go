@@ -1,14 +1,14 @@
 package transport
 
-// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 and 2 knew nothing of
-// who owns a partition, and their nodes are refused.
+// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 to 4 knew of token buckets only,
+// and their nodes are refused.
 const (
-	MinVersion = 3
-	MaxVersion = 4
+	MinVersion = 5
+	MaxVersion = 6
 )
 
-// LossVersion is the first version in which limits cross with their OwnerLoss.
-const LossVersion = 4
+// CostsVersion is the first version in which a check has a cost for each limit.
+const CostsVersion = 6
 
 // Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.
 func Version(own, other Hello) uint8 { return min(own.MaxVersion, other.MaxVersion) }

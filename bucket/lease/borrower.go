@@ -28,7 +28,8 @@ type Borrower struct {
 	recall  bool           // everything has to be given back once the request that waits is answered
 	// patience is for how long an answer is waited for at least before the request is repeated again.
 	patience time.Duration
-	level    bucket.State // of the limit that speaks, as the owner told it last
+	level    bucket.State   // of the limit that speaks, as the owner told it last
+	edge     bucket.Instant // when it counts anew, if it is a window
 	which    uint8
 }
 
@@ -41,13 +42,17 @@ const (
 	Denied                 // by the owner's word
 )
 
-// Check decides a check at now if it can be decided here. roundTrip is how long an answer of the owner takes.
-func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration) Verdict {
+// Check decides a check at now if it can be decided here. roundTrip is how long an answer of the owner takes. If costs differ, each
+// has those of all limits, and cost is the largest of them.
+func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration, each ...int64) Verdict {
 	b.demand.add(now, cost)
 	b.checked = now
-	if b.Spend(now, cost) {
+	if b.Spend(now, cost, each...) {
 		b.used = now
 		return Spent
+	}
+	if len(each) > 0 { // what the owner says of one cost says nothing of several
+		return Forward
 	}
 	if b.denies(now, cost) {
 		return Denied
@@ -101,7 +106,12 @@ func (b *Borrower) shut(now bucket.Instant, deny Deny) {
 
 func (b *Borrower) see(limits []bucket.Limit, v Level, now bucket.Instant) {
 	if int(v.Which) < len(limits) {
-		b.level, b.which = v.of(limits[v.Which], now), v.Which
+		l := &limits[v.Which]
+		b.which, b.edge = v.Which, now+bucket.Instant(v.ResetAfter)
+		b.level = bucket.State{Tokens: v.Remaining, Last: now}
+		if l.Algorithm == bucket.TokenBucket {
+			b.level = v.of(l, now)
+		}
 	}
 }
 
@@ -158,22 +168,38 @@ func (b *Borrower) DeniedFor(now bucket.Instant) (d time.Duration) {
 // Demand returns what the borrower is asked for, at now.
 func (b *Borrower) Demand(now bucket.Instant) Demand { return b.demand.at(now) }
 
+// estimate is what a limit would answer for a cost if it were as its owner told last, with what has come since.
+func (b *Borrower) estimate(l *bucket.Limit, now bucket.Instant, cost int64) bucket.Decision {
+	s := b.level
+	if l.Algorithm == bucket.TokenBucket {
+		s.Refill(l, now)
+		if s.Tokens = min(s.Tokens+b.Left(now), l.Burst); s.Tokens == l.Burst {
+			s.Frac = 0
+		}
+		return s.Look(l, now, cost)
+	}
+	if now >= b.edge {
+		s.Tokens = l.Burst
+	}
+	d := bucket.Decision{Remaining: max(0, min(s.Tokens+b.Left(now), l.Burst))}
+	d.Allowed = cost <= d.Remaining
+	if d.Remaining < l.Burst {
+		d.ResetAfter = time.Duration(b.edge - now)
+	}
+	if !d.Allowed && cost <= l.Burst {
+		d.RetryAfter = max(1, d.ResetAfter)
+	}
+	return d
+}
+
 // Decision gives the numbers of a decision made here: those of the limit that spoke last at the owner, as of then and
 // with what has arrived since, and the tokens left here on top.
 func (b *Borrower) Decision(limits []bucket.Limit, now bucket.Instant, cost int64, v Verdict) (d bucket.Decision, which int) {
 	which = int(b.which)
-	limit := &limits[which]
-	s := b.level
-	s.Refill(limit, now)
-	if s.Tokens = min(s.Tokens+b.Left(now), limit.Burst); s.Tokens == limit.Burst {
-		s.Frac = 0
-	}
 	if v == Spent {
-		d = s.Look(limit, now, 0)
-		d.Allowed = true
-		return d, which
+		return b.estimate(&limits[which], now, 0), which
 	}
-	d = s.Look(limit, now, cost)
+	d = b.estimate(&limits[which], now, cost)
 	if d.Allowed { // there would be enough, but it is not this node's turn
 		d.Allowed = false
 		d.RetryAfter = max(1, time.Duration(max(b.denied, b.next, b.probe)-now))

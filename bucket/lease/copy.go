@@ -25,7 +25,7 @@ func (l *Ledger) AppendLedger(b []byte, now bucket.Instant) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(l.holds)))
 	for _, h := range l.holds {
-		b = appendNumbers(b, h.id.Node, h.id.Number, until(now, h.ends))
+		b = appendNumbers(b, h.id.Node, h.id.Number, until(h.taken, now), until(now, h.ends))
 		b = appendTokens(b, h.costs)
 	}
 	settled := slices.DeleteFunc(slices.Clone(l.settled), func(s settlement) bool { return s.forgets <= now })
@@ -63,7 +63,7 @@ func LenderFrom(limits []bucket.Limit, b []byte, after ID, now bucket.Instant) (
 		l.out = r.out(l.out, e.left)
 	}
 	for n := r.count(); n > 0 && r.err == nil; n-- {
-		h := hold{id: HoldID{r.uvarint(), r.uvarint()}, ends: r.instant(now), costs: r.tokens(len(limits))}
+		h := hold{id: HoldID{r.uvarint(), r.uvarint()}, taken: r.before(now), ends: r.instant(now), costs: r.tokens(len(limits))}
 		h.cost = slices.Max(h.costs)
 		l.holds = append(l.holds, h)
 		l.out = r.out(l.out, h.cost)

@@ -13,13 +13,13 @@ import (
 // copied reads what a lender has written of itself at its now, at another node's now.
 func (l *lends) copied(t *testing.T, now, there bucket.Instant, after ID) *lends {
 	t.Helper()
-	l.Refill(l.g, now)
+	l.Refill(&l.g, now)
 	b := l.AppendLedger([]byte("before"), now)[len("before"):]
 	moved, rest, err := LenderFrom(l.g.Limits, append(b, "after"...), after, there)
 	if err != nil || string(rest) != "after" {
 		t.Fatalf("%q is left, %v", rest, err)
 	}
-	g := Group{Limits: l.g.Limits}
+	g := bucket.Group{Limits: l.g.Limits}
 	for _, s := range l.g.States {
 		s.Last = there
 		g.States = append(g.States, s)
@@ -31,7 +31,7 @@ func (l *lends) copied(t *testing.T, now, there bucket.Instant, after ID) *lends
 func TestCopy(t *testing.T) {
 	old := lendsAt(sec, thousand)
 	r := Request{Number: number(1), Demand: rate(500)}
-	first, _ := old.Renew(old.g, sec, "a", r)
+	first, _ := old.Renew(&old.g, sec, "a", r)
 	old.seq = 1
 	const there = 100 * sec // another clock
 	l := old.copied(t, sec+500*ms, there, ID{Epoch: 2, Number: 40})
@@ -39,11 +39,11 @@ func TestCopy(t *testing.T) {
 	if l.Out() != first.Tokens || l.Held("a") != first.Tokens || l.Burned() != 0 {
 		t.Fatalf("%d is out, %d at a, %d burned; %d were lent", l.Out(), l.Held("a"), l.Burned(), first.Tokens)
 	}
-	again, ok := l.Renew(l.g, there, "a", r)
+	again, ok := l.Renew(&l.g, there, "a", r)
 	if again.Level = first.Level; !ok || again != first {
 		t.Errorf("the same request gets %+v, %v; the old owner said %+v", again, ok, first)
 	}
-	if _, ok := l.Renew(l.g, there, "a", Request{Number: number(0), Demand: rate(500)}); ok {
+	if _, ok := l.Renew(&l.g, there, "a", Request{Number: number(0), Demand: rate(500)}); ok {
 		t.Error("an older request is answered")
 	}
 	kept := l.renews(there, "a", Request{Lease: first.Lease, Spent: 20, Left: first.Tokens - 20, Demand: rate(500)})
@@ -62,11 +62,11 @@ func TestCopyBurnsLater(t *testing.T) {
 	const there = 100 * sec
 	l := old.copied(t, sec+500*ms, there, ID{Epoch: 2})
 	ends := there + bucket.Instant(Burn) - 500*ms
-	l.Refill(l.g, ends-1)
+	l.Refill(&l.g, ends-1)
 	if l.Out() != 50 {
 		t.Errorf("%d is out before the end", l.Out())
 	}
-	l.Refill(l.g, ends)
+	l.Refill(&l.g, ends)
 	if l.Out() != 0 || l.Burned() != 50 || l.g.States[0].Tokens != 950 {
 		t.Errorf("%d is out, %d burned, the bucket has %d", l.Out(), l.Burned(), l.g.States[0].Tokens)
 	}
@@ -76,7 +76,7 @@ func TestCopyBurnsLater(t *testing.T) {
 func (l *lends) gets(t *testing.T, now bucket.Instant, who string, tokens int64) {
 	t.Helper()
 	l.seq++
-	a, _ := l.Request(l.g, now, who, Request{Number: number(l.seq)}, TTL, func() int64 { return tokens })
+	a, _ := l.Request(&l.g, now, who, Request{Number: number(l.seq)}, TTL, func() int64 { return tokens })
 	if a.Tokens != tokens {
 		t.Fatalf("lent %d", a.Tokens)
 	}
@@ -99,12 +99,12 @@ func TestCopyOfOwnLease(t *testing.T) {
 	if mine := l.local.Left(later); mine == 0 || l.Held(localName) != had+mine+l.local.spent {
 		t.Errorf("the new owner's callers have %d, and %d is out to nobody and them", mine, l.Held(localName))
 	}
-	l.Refill(l.g, there+bucket.Instant(Burn))
+	l.Refill(&l.g, there+bucket.Instant(Burn))
 	if l.Burned() < had {
 		t.Errorf("%d burned, want the %d of the old owner's callers", l.Burned(), had)
 	}
 
-	old.TakeBack(old.g, now)
+	old.TakeBack(&old.g, now)
 	if old.Held(localName) != 0 || old.local.Left(now) != 0 || old.Burned() != 0 {
 		t.Errorf("%d are held by the old owner's callers after they gave back, %d burned", old.Held(localName), old.Burned())
 	}
@@ -114,8 +114,8 @@ func TestCopyOfOwnLease(t *testing.T) {
 func (l *lends) shareWithOwner(now bucket.Instant) bucket.Instant {
 	for i := 0; i < 1000 && l.local.Left(now) == 0; i++ {
 		now += ms
-		l.Check(l.g, now, "b", rate(200), 1)
-		l.Local(l.g, now, 1)
+		l.Check(&l.g, now, "b", rate(200), 1)
+		l.Local(&l.g, now, 1)
 	}
 	return now
 }
@@ -138,8 +138,8 @@ func TestReserve(t *testing.T) {
 		l.Reserve(10, 100*sec)
 		l = l.copied(t, sec, sec, ID{Epoch: 1})
 		now := l.shareWithOwner(sec)
-		l.giveBackLocal(l.g, now)
-		l.Lender.Request(l.g, now, localName, Request{Close: true, Left: 10}, TTL, nil)
+		l.giveBackLocal(&l.g, now)
+		l.Lender.Request(&l.g, now, localName, Request{Close: true, Left: 10}, TTL, nil)
 		if l.Held(localName) != 10 || l.Burned() != 0 || len(l.Holders()) != 0 {
 			t.Errorf("%d held by nobody, %d burned, held by %q", l.Held(localName), l.Burned(), l.Holders())
 		}
@@ -153,23 +153,23 @@ func TestBelowZero(t *testing.T) {
 	if a := l.asks(sec, "a", rate(500)); a.Tokens != 0 || a.Lease != (ID{}) || a.Deny.Cost != 1 || a.Deny.For < 501*time.Millisecond {
 		t.Errorf("asked for a lease: %+v", a)
 	}
-	if a := l.Check(l.g, sec, "a", rate(500), 1); a.Decision.Allowed || a.Which != 0 || a.Decision.RetryAfter != 501*time.Millisecond {
+	if a := l.Check(&l.g, sec, "a", rate(500), 1); a.Decision.Allowed || a.Which != 0 || a.Decision.RetryAfter != 501*time.Millisecond {
 		t.Errorf("forwarded: %+v", a)
 	}
-	if a := l.Local(l.g, sec, 1); a.Decision.Allowed {
+	if a := l.Local(&l.g, sec, 1); a.Decision.Allowed {
 		t.Errorf("at the owner: %+v", a)
 	}
-	if l.Hold(l.g, sec, HoldID{1, 1}, []int64{1, 1}, time.Second) {
+	if l.Hold(&l.g, sec, HoldID{1, 1}, []int64{1, 1}, time.Second) {
 		t.Error("held of what is not there")
 	}
-	if !l.Hold(l.g, sec, HoldID{1, 2}, []int64{0, 1}, time.Second) || !l.PutBack(l.g, sec, HoldID{1, 2}) {
+	if !l.Hold(&l.g, sec, HoldID{1, 2}, []int64{0, 1}, time.Second) || !l.PutBack(&l.g, sec, HoldID{1, 2}) {
 		t.Error("a cost of nothing is not held")
 	}
-	l.Refill(l.g, sec+501*ms)
+	l.Refill(&l.g, sec+501*ms)
 	if l.g.States[0].Tokens != 1 {
 		t.Errorf("%d after 501 ms", l.g.States[0].Tokens)
 	}
-	if a := l.Check(l.g, sec+501*ms, "a", rate(500), 1); !a.Decision.Allowed {
+	if a := l.Check(&l.g, sec+501*ms, "a", rate(500), 1); !a.Decision.Allowed {
 		t.Errorf("after the wait: %+v", a)
 	}
 }
@@ -183,9 +183,9 @@ func everything() *owner {
 	o.entries[0].answer.Deny = Deny{time.Millisecond, 1}
 	o.gets(ms, localName, Request{Number: Number{0, 1}}, TTL, 6)
 	o.Reserve(250, 2*sec)
-	o.Hold(o.Group, ms, HoldID{4, 5}, []int64{1, 3}, time.Second)
-	o.Settle(o.Group, ms, HoldID{6, 7}, 1, time.Minute)
-	o.Settle(o.Group, ms, HoldID{8, 9}, 1, 0) // forgotten already
+	o.Hold(&o.g, ms, HoldID{4, 5}, []int64{1, 3}, time.Second)
+	o.Settle(&o.g, ms, HoldID{6, 7}, 1, time.Minute)
+	o.Settle(&o.g, ms, HoldID{8, 9}, 1, 0) // forgotten already
 	return o
 }
 
@@ -193,7 +193,7 @@ const everythingHex = "03" + // leases: holder, left, burns in, id, request; ans
 	"066e6f64652d62" + "26" + "a081bdd707" + "0701" + "030a" + "05" + "80a8d6b907" + "c0b2cd3b" + "c0843d01" + "01" + "07" + "020002" +
 	"00" + "06" + "a081bdd707" +
 	"00" + "fa01" + "c0a399b907" +
-	"01" + "0405" + "d0c0deeb03" + "0103" + // holds
+	"01" + "0405" + "00" + "d0c0deeb03" + "0103" + // holds: id, taken, ends in, costs
 	"01" + "0607" + "80b09dc2df01" // settlements
 
 // TestCopyGolden: the bytes stay as they are, for nodes of two versions exchange them.
@@ -203,7 +203,7 @@ func TestCopyGolden(t *testing.T) {
 	if got := hex.EncodeToString(b); got != everythingHex {
 		t.Errorf("written as\n%s, want\n%s", got, everythingHex)
 	}
-	l, rest, err := LenderFrom(o.Limits, b, o.Last, ms)
+	l, rest, err := LenderFrom(o.g.Limits, b, o.Last, ms)
 	if err != nil || len(rest) != 0 {
 		t.Fatal(rest, err)
 	}
@@ -220,18 +220,18 @@ func TestCopyMalformed(t *testing.T) {
 	o := everything()
 	b := o.AppendLedger(nil, ms)
 	for n := range b {
-		if _, _, err := LenderFrom(o.Limits, b[:n], o.Last, ms); !errors.Is(err, ErrCopy) {
+		if _, _, err := LenderFrom(o.g.Limits, b[:n], o.Last, ms); !errors.Is(err, ErrCopy) {
 			t.Errorf("%d bytes of %d: %v", n, len(b), err)
 		}
 	}
-	if _, _, err := LenderFrom(append(o.Limits, o.Limits...), b, o.Last, ms); !errors.Is(err, ErrCopy) {
+	if _, _, err := LenderFrom(append(o.g.Limits, o.g.Limits...), b, o.Last, ms); !errors.Is(err, ErrCopy) {
 		t.Errorf("as that of a larger group: %v", err)
 	}
 	huge := &owner{}
 	for range 3 {
 		huge.Reserve(bucket.MaxTokens, sec)
 	}
-	if _, _, err := LenderFrom(o.Limits, huge.AppendLedger(nil, 0), o.Last, 0); !errors.Is(err, ErrCopy) {
+	if _, _, err := LenderFrom(o.g.Limits, huge.AppendLedger(nil, 0), o.Last, 0); !errors.Is(err, ErrCopy) {
 		t.Errorf("more than all tokens are out: %v", err)
 	}
 }
@@ -241,7 +241,7 @@ func FuzzLenderFrom(f *testing.F) {
 	f.Add(everything().AppendLedger(nil, ms), int64(ms))
 	f.Add([]byte{0, 0, 0}, int64(math.MaxInt64-5))
 	f.Fuzz(func(t *testing.T, b []byte, at int64) {
-		limits := everything().Limits
+		limits := everything().g.Limits
 		now := bucket.Instant(at)
 		l, rest, err := LenderFrom(limits, b, ID{Epoch: 1}, now)
 		if err != nil {
@@ -257,8 +257,8 @@ func FuzzLenderFrom(f *testing.F) {
 		if err != nil || again.Out() != l.Out() || len(again.entries) != len(l.entries) || len(again.holds) != len(l.holds) {
 			t.Fatalf("%+v read again as %+v: %v", l.Ledger, again, err)
 		}
-		g := Group{limits, []bucket.State{bucket.Full(&limits[0], now), bucket.Full(&limits[1], now)}}
-		l.Refill(g, math.MaxInt64)
+		g := bucket.Group{Limits: limits, States: []bucket.State{bucket.Full(&limits[0], now), bucket.Full(&limits[1], now)}}
+		l.Refill(&g, math.MaxInt64)
 		if l.Out() != 0 || !l.Idle(math.MaxInt64) {
 			t.Fatalf("%d is out for ever", l.Out())
 		}

@@ -13,7 +13,7 @@ import (
 func Example() {
 	limits := []bucket.Limit{{Count: 1000, Per: time.Second, Burst: 10_000}}
 	now := bucket.Instant(time.Hour)
-	group := lease.Group{Limits: limits, States: []bucket.State{bucket.Full(&limits[0], now)}}
+	group := &bucket.Group{Limits: limits, States: []bucket.State{bucket.Full(&limits[0], now)}}
 	lender := lease.NewLender(limits, lease.ID{Epoch: 1}, now)
 	borrower := lease.Borrower{Terms: lease.TermsOf(limits)}
 	const roundTrip = time.Millisecond

@@ -17,29 +17,25 @@ type hold struct {
 	id    HoldID
 	costs []int64 // by state
 	cost  int64   // the largest of them: what counts in O
+	taken bucket.Instant
 	ends  bucket.Instant
 }
 
 // Hold takes costs, one for each state, aside for life; false if a state has not got its cost, or nothing is asked for.
 // Asked again with the same id it answers the same. life is what the coordinator may count on from when it first sent:
 // the caller has cut it at the edge of a window.
-func (l *Ledger) Hold(g Group, now bucket.Instant, id HoldID, costs []int64, life time.Duration) bool {
+func (l *Ledger) Hold(g *bucket.Group, now bucket.Instant, id HoldID, costs []int64, life time.Duration) bool {
 	l.Refill(g, now)
 	if l.findHold(id) >= 0 {
 		return true
 	}
-	if life <= 0 || len(costs) != len(g.States) {
+	if life <= 0 || len(costs) != len(g.States) || slices.Min(costs) < 0 {
 		return false
 	}
-	for j, cost := range costs {
-		if cost < 0 || cost > max(g.States[j].Tokens, 0) { // a bucket in debt still has nothing, which is what 0 costs
-			return false
-		}
+	if d, _ := g.TakeEach(now, 0, costs); !d.Allowed {
+		return false
 	}
-	for j, cost := range costs {
-		g.States[j].Tokens -= cost
-	}
-	h := hold{id: id, costs: slices.Clone(costs), cost: slices.Max(costs), ends: now + burnAfter(life)}
+	h := hold{id: id, costs: slices.Clone(costs), cost: slices.Max(costs), taken: now, ends: now + burnAfter(life)}
 	l.out += h.cost
 	l.holds = append(l.holds, h)
 	l.burnsAt(h.ends)
@@ -47,7 +43,7 @@ func (l *Ledger) Hold(g Group, now bucket.Instant, id HoldID, costs []int64, lif
 }
 
 // Commit spends a hold for good. An unknown one, which was put back or has burned, is ignored: false.
-func (l *Ledger) Commit(g Group, now bucket.Instant, id HoldID) bool {
+func (l *Ledger) Commit(g *bucket.Group, now bucket.Instant, id HoldID) bool {
 	l.Refill(g, now)
 	i := l.findHold(id)
 	if i < 0 {
@@ -58,14 +54,14 @@ func (l *Ledger) Commit(g Group, now bucket.Instant, id HoldID) bool {
 }
 
 // PutBack undoes a hold. An unknown one is ignored: false.
-func (l *Ledger) PutBack(g Group, now bucket.Instant, id HoldID) bool {
+func (l *Ledger) PutBack(g *bucket.Group, now bucket.Instant, id HoldID) bool {
 	l.Refill(g, now)
 	i := l.findHold(id)
 	if i < 0 {
 		return false
 	}
 	for j, cost := range l.holds[i].costs {
-		g.States[j].Tokens += cost
+		g.Restore(j, cost, l.holds[i].taken)
 	}
 	l.drop(i)
 	return true
@@ -100,7 +96,7 @@ type settlement struct {
 // Settle gives tokens back to every state, or takes them if negative, once for each id: the actual cost of a check that
 // was admitted at an estimate. What was reported as spent goes this way and never back into a purse. It is remembered
 // for keep; false means that it was applied before.
-func (l *Ledger) Settle(g Group, now bucket.Instant, id HoldID, tokens int64, keep time.Duration) bool {
+func (l *Ledger) Settle(g *bucket.Group, now bucket.Instant, id HoldID, tokens int64, keep time.Duration) bool {
 	l.Refill(g, now)
 	l.settled = slices.DeleteFunc(l.settled, func(s settlement) bool { return s.forgets <= now })
 	if slices.ContainsFunc(l.settled, func(s settlement) bool { return s.id == id }) {

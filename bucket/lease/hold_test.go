@@ -12,34 +12,34 @@ func TestHold(t *testing.T) {
 	const life = 320 * time.Millisecond
 	t.Run("I9 a hold is out until it is committed", func(t *testing.T) {
 		o := owns(perSec(10, 10))
-		if !o.Hold(o.Group, 0, id, []int64{4}, life) {
+		if !o.Hold(&o.g, 0, id, []int64{4}, life) {
 			t.Fatal("not held")
 		}
 		o.take(0, 6)
 		o.has(t, 300*ms, 4, 3)
-		if !o.Commit(o.Group, 300*ms, id) || o.Commit(o.Group, 300*ms, id) || o.PutBack(o.Group, 300*ms, id) {
+		if !o.Commit(&o.g, 300*ms, id) || o.Commit(&o.g, 300*ms, id) || o.PutBack(&o.g, 300*ms, id) {
 			t.Error("not committed once")
 		}
 		o.has(t, 300*ms, 0, 3)
 	})
 	t.Run("I9 what is put back is back", func(t *testing.T) {
 		o := owns(perSec(0, 10), perSec(0, 5))
-		o.Hold(o.Group, 0, id, []int64{4, 1}, life)
+		o.Hold(&o.g, 0, id, []int64{4, 1}, life)
 		o.has(t, 0, 4, 6, 4)
-		if !o.PutBack(o.Group, 0, id) || o.PutBack(o.Group, 0, id) || o.Commit(o.Group, 0, id) {
+		if !o.PutBack(&o.g, 0, id) || o.PutBack(&o.g, 0, id) || o.Commit(&o.g, 0, id) {
 			t.Error("not put back once")
 		}
 		o.has(t, 0, 0, 10, 5)
 	})
 	t.Run("I9 the same hold is taken once", func(t *testing.T) {
 		o := owns(perSec(0, 10))
-		if !o.Hold(o.Group, 0, id, []int64{6}, life) || !o.Hold(o.Group, ms, id, []int64{6}, life) {
+		if !o.Hold(&o.g, 0, id, []int64{6}, life) || !o.Hold(&o.g, ms, id, []int64{6}, life) {
 			t.Error("not answered alike")
 		}
 		o.has(t, ms, 6, 4)
 		o.has(t, 330*ms-1, 6, 4)
 		o.has(t, 330*ms, 0, 4)
-		if o.Burned() != 6 || o.Commit(o.Group, 330*ms, id) || o.PutBack(o.Group, 330*ms, id) {
+		if o.Burned() != 6 || o.Commit(&o.g, 330*ms, id) || o.PutBack(&o.g, 330*ms, id) {
 			t.Error("not burned")
 		}
 	})
@@ -48,14 +48,14 @@ func TestHold(t *testing.T) {
 			"of too little": {3, 4}, "below zero": {-1, 1}, "for fewer states": {1}, "for more states": {1, 1, 1},
 		} {
 			o := owns(perSec(0, 10), perSec(0, 3))
-			if o.Hold(o.Group, 0, id, costs, life) {
+			if o.Hold(&o.g, 0, id, costs, life) {
 				t.Error(name)
 			}
 			o.has(t, 0, 0, 10, 3)
 		}
 		for _, life := range []time.Duration{0, -1} {
 			o := owns(perSec(0, 10))
-			if o.Hold(o.Group, 0, id, []int64{1}, life) || !o.Idle(0) {
+			if o.Hold(&o.g, 0, id, []int64{1}, life) || !o.Idle(0) {
 				t.Errorf("for %v", life)
 			}
 		}
@@ -68,9 +68,9 @@ func TestHold(t *testing.T) {
 	})
 	t.Run("one burns and others stay", func(t *testing.T) {
 		o := owns(perSec(0, 10))
-		o.Hold(o.Group, 0, HoldID{1, 1}, []int64{1}, life)
-		o.Hold(o.Group, 0, HoldID{1, 2}, []int64{2}, life/2)
-		o.Hold(o.Group, 0, HoldID{1, 3}, []int64{3}, 2*life)
+		o.Hold(&o.g, 0, HoldID{1, 1}, []int64{1}, life)
+		o.Hold(&o.g, 0, HoldID{1, 2}, []int64{2}, life/2)
+		o.Hold(&o.g, 0, HoldID{1, 3}, []int64{3}, 2*life)
 		o.has(t, 165*ms, 4, 4)
 		o.has(t, 330*ms, 3, 4)
 		o.has(t, 660*ms, 0, 4)
@@ -99,7 +99,7 @@ func TestSettle(t *testing.T) {
 				o.gets(0, "a", Request{Number: number(1)}, TTL, tt.lent)
 			}
 			for i, want := range []bool{true, false} {
-				if got := o.Settle(o.Group, 0, id, tt.settled, time.Second); got != want {
+				if got := o.Settle(&o.g, 0, id, tt.settled, time.Second); got != want {
 					t.Errorf("time %d: applied %v", i, got)
 				}
 				o.has(t, 0, tt.lent, tt.want)
@@ -109,19 +109,19 @@ func TestSettle(t *testing.T) {
 	t.Run("a settlement is remembered for as long as was asked", func(t *testing.T) {
 		o := owns(perSec(0, 10))
 		o.take(0, 6)
-		o.Settle(o.Group, 0, id, 1, time.Second)
-		if o.Settle(o.Group, sec-1, id, 1, time.Second) || o.Idle(sec-1) || !o.Idle(sec) {
+		o.Settle(&o.g, 0, id, 1, time.Second)
+		if o.Settle(&o.g, sec-1, id, 1, time.Second) || o.Idle(sec-1) || !o.Idle(sec) {
 			t.Error("forgotten too early, or not at all")
 		}
-		if !o.Settle(o.Group, sec, id, 1, time.Second) {
+		if !o.Settle(&o.g, sec, id, 1, time.Second) {
 			t.Error("not forgotten")
 		}
 		o.has(t, sec, 0, 6)
 	})
 	t.Run("a bucket above what is not out is not lowered by a credit", func(t *testing.T) {
 		o := owns(perSec(0, 10), perSec(0, 10))
-		o.Hold(o.Group, 0, HoldID{1, 1}, []int64{4, 0}, time.Second) // the second stays full, while 4 are out
-		o.Settle(o.Group, 0, id, 1, time.Second)
+		o.Hold(&o.g, 0, HoldID{1, 1}, []int64{4, 0}, time.Second) // the second stays full, while 4 are out
+		o.Settle(&o.g, 0, id, 1, time.Second)
 		o.has(t, 0, 4, 6, 10)
 	})
 }
@@ -132,11 +132,11 @@ func TestIdle(t *testing.T) {
 	if !o.Idle(0) {
 		t.Error("a new ledger")
 	}
-	o.Hold(o.Group, 0, HoldID{1, 1}, []int64{1}, time.Second)
+	o.Hold(&o.g, 0, HoldID{1, 1}, []int64{1}, time.Second)
 	if o.Idle(0) {
 		t.Error("with a hold")
 	}
-	o.Commit(o.Group, 0, HoldID{1, 1})
+	o.Commit(&o.g, 0, HoldID{1, 1})
 	a, _ := o.gets(0, "a", Request{Number: number(1)}, TTL, 1)
 	if o.Idle(0) {
 		t.Error("with a lease")

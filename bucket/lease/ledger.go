@@ -8,14 +8,7 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// Group is what is lent from: all limits on one key and their states, by index. A token is lent from every state at
-// once.
-type Group struct {
-	Limits []bucket.Limit
-	States []bucket.State
-}
-
-// Ledger is the owner's account of what it has out of one group. The states of the group and the ledger change
+// Ledger is the owner's account of what it has out of one group: a token is lent from all of its limits at once. The states of the group and the ledger change
 // together: whoever uses a ledger passes the same states each time, and lets nobody else refill them while anything is
 // out.
 //
@@ -74,7 +67,7 @@ func (l *Ledger) Held(holder string) (tokens int64) {
 //
 // What burns on the way is taken off at the instant it burns: a bucket looked at late would else have filled up where
 // what was lent, and may have been spent at the last moment, still stood in the way.
-func (l *Ledger) Refill(g Group, now bucket.Instant) {
+func (l *Ledger) Refill(g *bucket.Group, now bucket.Instant) {
 	for len(l.entries)+len(l.holds) > 0 && l.soonest <= now {
 		if l.soonest = l.nextBurn(); l.soonest <= now {
 			l.fill(g, l.soonest)
@@ -84,12 +77,7 @@ func (l *Ledger) Refill(g Group, now bucket.Instant) {
 	l.fill(g, now)
 }
 
-func (l *Ledger) fill(g Group, now bucket.Instant) {
-	for i := range g.States {
-		limit := &g.Limits[i]
-		g.States[i].RefillTo(limit, limit.Burst-l.out, now)
-	}
-}
+func (l *Ledger) fill(g *bucket.Group, now bucket.Instant) { g.Refill(now, l.out) }
 
 func (l *Ledger) nextBurn() bucket.Instant {
 	at := bucket.Instant(math.MaxInt64)
@@ -149,11 +137,11 @@ func (l *Ledger) findLease(holder string, id ID) int {
 //
 // It may come late, twice, or after ones that were sent later: the same request gets the same answer, an older one
 // none.
-func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, ttl time.Duration, size func() int64) (*Answer, bool) {
+func (l *Ledger) Request(g *bucket.Group, now bucket.Instant, holder string, r Request, ttl time.Duration, size func() int64) (*Answer, bool) {
 	l.Refill(g, now)
 	if r.Close {
 		if i := l.findLease(holder, r.Lease); i >= 0 {
-			l.giveBack(g, i, r)
+			l.giveBack(g, now, i, r)
 		}
 		return nil, false
 	}
@@ -166,13 +154,13 @@ func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, 
 		case r.Number.before(e.number):
 			return nil, false
 		case r.Lease == e.lease:
-			l.report(g, e, r)
+			l.report(g, now, e, r)
 		default: // it has lost this lease, or its answer never came: what is left burns
 			l.close(i)
 			i = -1
 		}
 	}
-	tokens := l.grantable(g, size())
+	tokens := g.Lendable(size())
 	if i < 0 {
 		if tokens == 0 {
 			return &Answer{Number: r.Number}, true
@@ -181,9 +169,7 @@ func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, 
 		i = len(l.entries)
 		l.entries = append(l.entries, entry{holder: holder, lease: l.Last})
 	}
-	for j := range g.States {
-		g.States[j].Tokens -= tokens
-	}
+	g.Lend(tokens)
 	e := &l.entries[i]
 	e.left += tokens
 	l.out += tokens
@@ -192,14 +178,6 @@ func (l *Ledger) Request(g Group, now bucket.Instant, holder string, r Request, 
 	e.number = r.Number
 	e.answer = Answer{Number: r.Number, Lease: e.lease, Tokens: tokens, TTL: ttl}
 	return &e.answer, true
-}
-
-// grantable is what all states can pay of a wish.
-func (l *Ledger) grantable(g Group, tokens int64) int64 {
-	for i := range g.States {
-		tokens = min(tokens, g.States[i].Tokens)
-	}
-	return max(tokens, 0)
 }
 
 // burnAfter is how long an owner waits for a lease that lives for ttl: the holder counts from when it sent the request,
@@ -211,7 +189,7 @@ func burnAfter(ttl time.Duration) bucket.Instant { return bucket.Instant(ttl + t
 const burnSlack = 32
 
 // report takes in what was spent. Reports are cumulative, so a repeated or late one says nothing new.
-func (l *Ledger) report(g Group, e *entry, r Request) {
+func (l *Ledger) report(g *bucket.Group, now bucket.Instant, e *entry, r Request) {
 	spent := r.Spent - e.spent
 	if spent <= 0 {
 		return
@@ -225,21 +203,21 @@ func (l *Ledger) report(g Group, e *entry, r Request) {
 			e.under = make([]int64, len(g.States))
 		}
 		if under := r.Under[j] - e.under[j]; under > 0 {
-			g.States[j].Tokens += min(under, spent)
+			g.Restore(j, min(under, spent), now)
 			e.under[j] = r.Under[j]
 		}
 	}
 }
 
 // giveBack closes a lease whose holder has sent the rest. b + O does not rise: no more comes back than was counted.
-func (l *Ledger) giveBack(g Group, i int, r Request) {
+func (l *Ledger) giveBack(g *bucket.Group, now bucket.Instant, i int, r Request) {
 	e := &l.entries[i]
-	l.report(g, e, r)
+	l.report(g, now, e, r)
 	if back := r.Left; back > 0 && back <= e.left {
 		e.left -= back
 		l.out -= back
 		for j := range g.States {
-			g.States[j].Tokens += back
+			g.Restore(j, back, now)
 		}
 	}
 	l.close(i)

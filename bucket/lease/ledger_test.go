@@ -10,7 +10,7 @@ import (
 // owner is a ledger with what it lends from.
 type owner struct {
 	Ledger
-	Group
+	g bucket.Group
 }
 
 const (
@@ -24,20 +24,20 @@ func perSec(n, burst int64) bucket.Limit {
 
 // owns returns an owner whose buckets are full at 0.
 func owns(limits ...bucket.Limit) *owner {
-	o := &owner{Group: Group{Limits: limits}, Ledger: Ledger{Last: ID{Epoch: 7}}}
+	o := &owner{g: bucket.Group{Limits: limits}, Ledger: Ledger{Last: ID{Epoch: 7}}}
 	for _, l := range limits {
-		o.States = append(o.States, bucket.Full(&l, 0))
+		o.g.States = append(o.g.States, bucket.Full(&l, 0))
 	}
 	return o
 }
 
 func (o *owner) take(now bucket.Instant, cost int64) {
-	o.Refill(o.Group, now)
-	bucket.TakeAll(o.Limits, o.States, now, cost)
+	o.Refill(&o.g, now)
+	o.g.Take(now, cost)
 }
 
 func (o *owner) gets(now bucket.Instant, holder string, r Request, ttl time.Duration, tokens int64) (Answer, bool) {
-	a, ok := o.Request(o.Group, now, holder, r, ttl, func() int64 { return tokens })
+	a, ok := o.Request(&o.g, now, holder, r, ttl, func() int64 { return tokens })
 	if a == nil {
 		return Answer{}, ok
 	}
@@ -47,9 +47,9 @@ func (o *owner) gets(now bucket.Instant, holder string, r Request, ttl time.Dura
 // has checks what is in each bucket at now, and what is out.
 func (o *owner) has(t *testing.T, now bucket.Instant, out int64, tokens ...int64) {
 	t.Helper()
-	o.Refill(o.Group, now)
+	o.Refill(&o.g, now)
 	for j, want := range tokens {
-		if got := o.States[j].Tokens; got != want {
+		if got := o.g.States[j].Tokens; got != want {
 			t.Errorf("at %v bucket %d has %d, want %d", time.Duration(now), j, got, want)
 		}
 	}
@@ -78,9 +78,9 @@ func TestLedger(t *testing.T) {
 			o.take(0, 6)
 		}
 		for now := bucket.Instant(0); now <= 3500*ms; now += 100 * ms {
-			watched.Refill(watched.Group, now)
+			watched.Refill(&watched.g, now)
 		}
-		late.Refill(late.Group, 3500*ms)
+		late.Refill(&late.g, 3500*ms)
 		late.has(t, 3500*ms, 0, 8)
 		watched.has(t, 3500*ms, 0, 8)
 	})
@@ -175,7 +175,7 @@ func TestLedger(t *testing.T) {
 		if n := o.Held("a"); n != 8 {
 			t.Errorf("it may have %d, want 8: both processes may be there", n)
 		}
-		o.Refill(o.Group, burnAfter(TTL))
+		o.Refill(&o.g, burnAfter(TTL))
 		o.has(t, burnAfter(TTL), 3, 2)
 	})
 	t.Run("I4 an id is never used again", func(t *testing.T) {

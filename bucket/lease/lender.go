@@ -50,15 +50,10 @@ func NewLender(limits []bucket.Limit, after ID, now bucket.Instant) *Lender {
 // Adopt brings a ledger's group to other limits of the same number at now: what had arrived by the old rates stays, a
 // smaller burst cuts at once, below zero if more than it is out, and a larger one grants nothing. Leases come back as
 // they are renewed.
-func (l *Lender) Adopt(g Group, limits []bucket.Limit, now bucket.Instant) {
+func (l *Lender) Adopt(g *bucket.Group, limits []bucket.Limit, now bucket.Instant) {
 	l.Refill(g, now)
-	for j := range g.States {
-		s := &g.States[j]
-		s.Adopt(&g.Limits[j], &limits[j], now)
-		if most := limits[j].Burst - l.out; s.Tokens >= most {
-			s.Tokens, s.Frac = most, 0
-		}
-	}
+	g.Adopt(limits, now)
+	g.Cap(l.out)
 	l.terms = TermsOf(limits)
 }
 
@@ -73,8 +68,9 @@ type Answered struct {
 	Recall bool
 }
 
-// Check decides a check that a requester has forwarded. d is the demand it reports, zero if it does not keep one.
-func (l *Lender) Check(g Group, now bucket.Instant, who string, d Demand, cost int64) (a Answered) {
+// Check decides a check that a requester has forwarded. d is the demand it reports, zero if it does not keep one. If costs differ,
+// each has those of all limits, and cost is the largest of them.
+func (l *Lender) Check(g *bucket.Group, now bucket.Instant, who string, d Demand, cost int64, each ...int64) (a Answered) {
 	r := l.requester(now, who)
 	if d.Checks > 0 {
 		r.demand = d
@@ -85,17 +81,20 @@ func (l *Lender) Check(g Group, now bucket.Instant, who string, d Demand, cost i
 	}
 	l.heard(now, r)
 	l.tidyLocal(g, now)
-	l.check(g, now, r, cost, &a)
+	l.check(g, now, r, cost, each, &a)
 	return a
 }
 
-func (l *Lender) check(g Group, now bucket.Instant, r *requester, cost int64, a *Answered) {
+func (l *Lender) check(g *bucket.Group, now bucket.Instant, r *requester, cost int64, each []int64, a *Answered) {
 	l.Refill(g, now)
 	l.recall.watch(now)
-	a.Decision, a.Which = bucket.TakeAll(g.Limits, g.States, now, cost)
+	a.Decision, a.Which = g.TakeEach(now, cost, each)
 	r.patience = 0
 	if a.Decision.Allowed {
 		l.recall.passed(now, cost)
+		return
+	}
+	if len(each) > 0 { // other costs may fit though one of them is higher
 		return
 	}
 	a.Deny = Deny{For: l.denyFor(g, now, r, a.Which, a.Decision, cost), Cost: cost}
@@ -111,11 +110,14 @@ func (l *Lender) check(g Group, now bucket.Instant, r *requester, cost int64, a 
 // denyFor is how long a requester whose check was denied need not ask again: until the cost may fit, and not before its
 // share has paid for it, so that all who wait do not come at once and one who asks often does not get all. The share is
 // what it would get if it asked for all it can: who asks for less does not have to wait for longer.
-func (l *Lender) denyFor(g Group, now bucket.Instant, r *requester, which int, d bucket.Decision, cost int64) time.Duration {
+func (l *Lender) denyFor(g *bucket.Group, now bucket.Instant, r *requester, which int, d bucket.Decision, cost int64) time.Duration {
 	if d.Never() {
 		return DenyMax
 	}
 	wait := d.RetryAfter
+	if g.Limits[which].Algorithm != bucket.TokenBucket { // nothing flows into a window
+		return min(wait, DenyMax)
+	}
 	if share := l.share(now, r, perSecond(g.Limits[which]), math.Inf(1)); share*DenyMax.Seconds() <= float64(cost) {
 		wait = DenyMax
 	} else {
@@ -128,7 +130,7 @@ func (l *Lender) denyFor(g Group, now bucket.Instant, r *requester, which int, d
 }
 
 // Renew answers what a holder says about its lease, or that it wants one; false means that there is no answer.
-func (l *Lender) Renew(g Group, now bucket.Instant, who string, req Request) (a Answer, ok bool) {
+func (l *Lender) Renew(g *bucket.Group, now bucket.Instant, who string, req Request) (a Answer, ok bool) {
 	r := l.requester(now, who)
 	r.demand = req.Demand
 	l.heard(now, r)
@@ -139,8 +141,12 @@ func (l *Lender) Renew(g Group, now bucket.Instant, who string, req Request) (a 
 	var next time.Duration
 	var saturated bool
 	fresh := false
-	answer, ok := l.Request(g, now, who, req, TTL, func() (tokens int64) {
+	life := l.life(g, now)
+	answer, ok := l.Request(g, now, who, req, life, func() (tokens int64) {
 		fresh = true
+		if life < minLife {
+			return 0
+		}
 		tokens, saturated = l.size(g, now, r, req.Left)
 		return tokens
 	})
@@ -163,6 +169,16 @@ func (l *Lender) Renew(g Group, now bucket.Instant, who string, req Request) (a 
 	return a, true
 }
 
+// life is how long a lease lives: it dies with the first window of the group, and burns before that ends, so that nothing of it is
+// left in the next one.
+func (l *Lender) life(g *bucket.Group, now bucket.Instant) time.Duration {
+	edge := g.Edge(now)
+	if edge >= time.Duration(Burn) {
+		return TTL
+	}
+	return edge - edge/(burnSlack+1) - 1
+}
+
 // spread varies a pace period by an eighth, so that holders whose renewals have come to arrive together, where the last
 // of them finds nothing left time and again, come apart. Successive ones land far from each other.
 func (l *Lender) spread(pace time.Duration) time.Duration {
@@ -173,17 +189,17 @@ func (l *Lender) spread(pace time.Duration) time.Duration {
 
 // denyRenewal is the deny lease beside an answer without tokens, if there are none: not if merely no more may be lent,
 // for then forwarded checks are still admitted.
-func (l *Lender) denyRenewal(g Group, now bucket.Instant, r *requester, req Request, a *Answer) (deny Deny) {
+func (l *Lender) denyRenewal(g *bucket.Group, now bucket.Instant, r *requester, req Request, a *Answer) (deny Deny) {
 	if a.Tokens > 0 || req.Left > 0 || !l.terms.lends(r.demand) {
 		return deny
 	}
-	if d, which := bucket.LookAll(g.Limits, g.States, now, 1); !d.Allowed {
+	if d, which := g.Look(now, 1); !d.Allowed {
 		deny = Deny{For: max(l.denyFor(g, now, r, which, d, 1), min(l.terms.Pace, DenyMax)), Cost: 1}
 	}
 	return deny
 }
 
-func (l *Lender) level(g Group, now bucket.Instant) Level {
-	d, which := bucket.LookAll(g.Limits, g.States, now, 0)
+func (l *Lender) level(g *bucket.Group, now bucket.Instant) Level {
+	d, which := g.Look(now, 0)
 	return Level{Which: uint8(which), Remaining: d.Remaining, ResetAfter: d.ResetAfter}
 }

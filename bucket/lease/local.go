@@ -8,8 +8,8 @@ import "github.com/drossel-dev/drossel/bucket"
 // localName is the owner as a holder of its own.
 const localName = ""
 
-// Local decides a check that was made at the owner itself.
-func (l *Lender) Local(g Group, now bucket.Instant, cost int64) (a Answered) {
+// Local decides a check that was made at the owner itself, at costs as for Check.
+func (l *Lender) Local(g *bucket.Group, now bucket.Instant, cost int64, each ...int64) (a Answered) {
 	b := &l.local
 	b.Terms = l.terms
 	r := l.requester(now, localName)
@@ -19,20 +19,20 @@ func (l *Lender) Local(g Group, now bucket.Instant, cost int64) (a Answered) {
 		b.demand.add(now, cost)
 		r.demand = b.demand.at(now)
 		l.giveBackLocal(g, now)
-		l.check(g, now, r, cost, &a)
+		l.check(g, now, r, cost, each, &a)
 		return a
 	}
-	v := b.Check(now, cost, 0)
+	v := b.Check(now, cost, 0, each...)
 	r.demand = b.demand.at(now)
 	if v != Spent && b.Due(now, 0, v == Forward) == Renewal {
 		l.renewLocal(g, now)
-		if b.Spend(now, cost) {
+		if b.Spend(now, cost, each...) {
 			b.used, v = now, Spent
 		}
 	}
 	switch v {
 	case Forward:
-		l.check(g, now, r, cost, &a)
+		l.check(g, now, r, cost, each, &a)
 		b.Told(now, g.Limits, cost, a.Decision, a.Which, a.Deny)
 	default:
 		l.Refill(g, now)
@@ -47,7 +47,7 @@ func (l *Lender) Local(g Group, now bucket.Instant, cost int64) (a Answered) {
 	return a
 }
 
-func (l *Lender) renewLocal(g Group, now bucket.Instant) {
+func (l *Lender) renewLocal(g *bucket.Group, now bucket.Instant) {
 	l.localSeq++
 	req := l.local.Renew(now, Number{Seq: l.localSeq})
 	if a, ok := l.Renew(g, now, localName, req); ok {
@@ -56,17 +56,17 @@ func (l *Lender) renewLocal(g Group, now bucket.Instant) {
 }
 
 // tidyLocal ends the owner's own lease if nobody uses it.
-func (l *Lender) tidyLocal(g Group, now bucket.Instant) {
+func (l *Lender) tidyLocal(g *bucket.Group, now bucket.Instant) {
 	if l.local.Due(now, 0, false) == Return {
 		l.giveBackLocal(g, now)
 	}
 }
 
 // TakeBack ends the owner's own lease at now: the group is about to move, and nobody spends from it here any more.
-func (l *Lender) TakeBack(g Group, now bucket.Instant) { l.giveBackLocal(g, now) }
+func (l *Lender) TakeBack(g *bucket.Group, now bucket.Instant) { l.giveBackLocal(g, now) }
 
 // giveBackLocal ends the owner's own lease.
-func (l *Lender) giveBackLocal(g Group, now bucket.Instant) {
+func (l *Lender) giveBackLocal(g *bucket.Group, now bucket.Instant) {
 	if back, ok := l.local.Close(now); ok {
 		l.Request(g, now, localName, back, TTL, nil)
 	}

@@ -11,11 +11,11 @@ func TestLocal(t *testing.T) {
 	t.Run("alone, all there is", func(t *testing.T) {
 		l := lendsAt(sec, thousand)
 		for range 1000 {
-			if a := l.Local(l.g, sec, 1); !a.Decision.Allowed {
+			if a := l.Local(&l.g, sec, 1); !a.Decision.Allowed {
 				t.Fatalf("%+v", a)
 			}
 		}
-		if a := l.Local(l.g, sec, 1); a.Decision.Allowed || a.Decision.RetryAfter.Nanoseconds() != 1e6 {
+		if a := l.Local(&l.g, sec, 1); a.Decision.Allowed || a.Decision.RetryAfter.Nanoseconds() != 1e6 {
 			t.Errorf("%+v", a)
 		}
 		if l.Out() != 0 || l.Renewals() != 0 {
@@ -30,7 +30,7 @@ func TestLocal(t *testing.T) {
 		var lease ID
 		var left, spent int64
 		for now := ms; now < 10*sec; now += ms / 4 { // four thousand local checks a second, and two thousand at another
-			if l.Local(l.g, now, 1).Decision.Allowed && now >= 2*sec {
+			if l.Local(&l.g, now, 1).Decision.Allowed && now >= 2*sec {
 				local++
 			}
 			if now >= next {
@@ -56,13 +56,13 @@ func TestLocal(t *testing.T) {
 		l := lendsAt(sec, thousand)
 		now := sec
 		for ; now < 2*sec; now += ms {
-			l.Check(l.g, now, "other", rate(100), 1)
-			l.Local(l.g, now, 1)
+			l.Check(&l.g, now, "other", rate(100), 1)
+			l.Local(&l.g, now, 1)
 		}
 		if l.Held(localName) == 0 || len(l.Holders()) != 0 {
 			t.Fatalf("%d held, holders %q", l.Held(localName), l.Holders())
 		}
-		l.Local(l.g, now+sec, 1)
+		l.Local(&l.g, now+sec, 1)
 		if l.Out() != 0 {
 			t.Errorf("%d is out", l.Out())
 		}
@@ -71,14 +71,14 @@ func TestLocal(t *testing.T) {
 		l := lendsAt(sec, thousand)
 		now := sec
 		for ; now < 2*sec; now += ms {
-			l.Check(l.g, now, "other", rate(100), 1)
-			l.Local(l.g, now, 1)
+			l.Check(&l.g, now, "other", rate(100), 1)
+			l.Local(&l.g, now, 1)
 		}
-		l.Check(l.g, now+bucket.Instant(Idle)/2, "other", rate(100), 1)
+		l.Check(&l.g, now+bucket.Instant(Idle)/2, "other", rate(100), 1)
 		if l.Held(localName) == 0 {
 			t.Error("early")
 		}
-		l.Check(l.g, now+bucket.Instant(Idle)+ms, "other", rate(100), 1)
+		l.Check(&l.g, now+bucket.Instant(Idle)+ms, "other", rate(100), 1)
 		if l.Held(localName) != 0 {
 			t.Errorf("%d held", l.Held(localName))
 		}
@@ -87,15 +87,15 @@ func TestLocal(t *testing.T) {
 		l := lendsAt(sec, thousand)
 		now := sec
 		for ; now < 2*sec; now += ms {
-			l.Check(l.g, now, "other", rate(100), 1)
-			l.Local(l.g, now, 1)
+			l.Check(&l.g, now, "other", rate(100), 1)
+			l.Local(&l.g, now, 1)
 		}
 		held := l.Held(localName)
 		l.drain(now, 500)
-		if a := l.Check(l.g, now, "other", rate(100), 500+held); !a.Recall {
+		if a := l.Check(&l.g, now, "other", rate(100), 500+held); !a.Recall {
 			t.Fatalf("%+v with %d held", a, held)
 		}
-		if a := l.Check(l.g, now, "other", rate(100), 500+held-1); !a.Decision.Allowed && l.Held(localName) > 0 {
+		if a := l.Check(&l.g, now, "other", rate(100), 500+held-1); !a.Decision.Allowed && l.Held(localName) > 0 {
 			t.Errorf("%+v with %d held", a, l.Held(localName))
 		}
 	})

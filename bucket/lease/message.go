@@ -79,7 +79,7 @@ type Level struct {
 	ResetAfter time.Duration
 }
 
-// of rebuilds the bucket that a level was told of, received at now. Less than a nanosecond's refill is lost.
-func (v Level) of(l bucket.Limit, now bucket.Instant) bucket.State {
-	return bucket.StateFrom(&l, bucket.Decision{Remaining: v.Remaining, ResetAfter: v.ResetAfter}, now)
+// of rebuilds the token bucket that a level was told of, received at now. Less than a nanosecond's refill is lost.
+func (v Level) of(l *bucket.Limit, now bucket.Instant) bucket.State {
+	return bucket.StateFrom(l, bucket.Decision{Remaining: v.Remaining, ResetAfter: v.ResetAfter}, now)
 }

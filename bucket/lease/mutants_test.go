@@ -10,9 +10,12 @@ const (
 
 // mutants are the rules broken one by one. Those of the accounting are told in words by DESIGN.md.
 var mutants = []mutant{
+	{"a lease outlives its window", "TestWindowEdge", []edit{
+		{"lender.go", "	if edge >= time.Duration(Burn) {\n", "	if true {\n"},
+	}},
 	// The ledger.
 	{"naive refill cap", model + "lease", []edit{
-		{"ledger.go", "RefillTo(limit, limit.Burst-l.out, now)", "Refill(limit, now)"},
+		{"ledger.go", "g.Refill(now, l.out)", "g.Refill(now, 0)"},
 	}},
 	{"refund at expiry", model + "lease", []edit{
 		{"ledger.go", refillLoop, `			l.fill(g, l.soonest)
@@ -56,7 +59,7 @@ var mutants = []mutant{
 		{"ledger.go", "spent := r.Spent - e.spent", "spent := r.Spent"},
 	}},
 	{"a grant debits one state only", model + "group", []edit{
-		{"ledger.go", "		g.States[j].Tokens -= tokens\n", "		g.States[j].Tokens -= tokens\n		break\n"},
+		{"ledger.go", "	g.Lend(tokens)\n", "	(&bucket.Group{Limits: g.Limits[:1], States: g.States[:1]}).Lend(tokens)\n"},
 	}},
 	{"what was not spent of a state comes back twice", model + "group", []edit{
 		{"ledger.go", "			e.under[j] = r.Under[j]\n", ""},
@@ -107,15 +110,15 @@ var mutants = []mutant{
 		{"hold.go", "	l.out += h.cost\n", ""},
 		{"hold.go", "	l.out -= l.holds[i].cost\n", ""},
 	}},
-	{"an owner's hold debits one state only", model + "vectors", []edit{
-		{"hold.go", "		g.States[j].Tokens -= cost\n", "		g.States[j].Tokens -= cost\n		break\n"},
+	{"an owner's hold takes the first of the costs from all states", model + "vectors", []edit{
+		{"hold.go", "g.TakeEach(now, 0, costs)", "g.Take(now, costs[0])"},
 	}},
 	{"commit after the life of an owner's hold", model + "several", []edit{
 		{"hold.go", "return now < p.Sent+bucket.Instant(p.Life)", "return true"},
 	}},
 	{"hold expiry that puts back", model + "several", []edit{
 		{"ledger.go", "			l.burn(l.soonest)\n", "			l.burn(g, l.soonest)\n"},
-		{"ledger.go", "burn(now bucket.Instant) {", "burn(g Group, now bucket.Instant) {"},
+		{"ledger.go", "burn(now bucket.Instant) {", "burn(g *bucket.Group, now bucket.Instant) {"},
 		{"ledger.go", "			l.burned += l.holds[i].cost\n", `			for j, cost := range l.holds[i].costs {
 				g.States[j].Tokens += cost
 			}
@@ -158,7 +161,7 @@ var mutants = []mutant{
 
 	// Who gets how much.
 	{"deny when lending is exhausted", "TestDeny", []edit{
-		{"lender.go", "States, now, 1); !d.Allowed {", "States, now, 1); true {"},
+		{"lender.go", "g.Look(now, 1); !d.Allowed {", "g.Look(now, 1); true {"},
 	}},
 	{"recall without pause", "TestRecall", []edit{
 		{"recall.go", "	if ahead(now, l.recall.again) {", "	if false {"},

@@ -5,8 +5,6 @@ import (
 	"math"
 	"reflect"
 	"time"
-
-	"github.com/drossel-dev/drossel/bucket"
 )
 
 // What the owner does in the model.
@@ -16,7 +14,7 @@ var one = [mostStates]int64{1, 1}
 // admit is a check at the owner.
 func (w *world) admit() bool {
 	w.ledger.Refill(w.group(), w.now)
-	if d, _ := bucket.TakeAll(w.limits, w.states, w.now, 1); !d.Allowed {
+	if d, _ := w.group().Take(w.now, 1); !d.Allowed {
 		return false
 	}
 	w.spent(one[:len(w.states)])

@@ -45,14 +45,29 @@ func (p *Purse) Lease(now bucket.Instant) ID {
 // Waiting says whether a request has no answer yet, and since when.
 func (p *Purse) Waiting() (sent bucket.Instant, waiting bool) { return p.sent, p.waiting }
 
-// Spend takes a cost that is the same for every state; false if there is not as much.
-func (p *Purse) Spend(now bucket.Instant, cost int64) bool {
+// Spend takes a cost; false if there is not as much. If it is not the same for every state, each has those of all, and cost is the
+// largest of them.
+func (p *Purse) Spend(now bucket.Instant, cost int64, each ...int64) bool {
 	if cost > p.left || now >= p.deadline {
 		return false
 	}
 	p.left -= cost
 	p.spent += cost
+	p.less(cost, each)
 	return true
+}
+
+// less notes of which states less was spent than the largest of the costs.
+func (p *Purse) less(most int64, each []int64) {
+	for j, cost := range each {
+		if cost == most {
+			continue
+		}
+		if p.under == nil {
+			p.under = make([]int64, len(each))
+		}
+		p.under[j] += most - cost
+	}
 }
 
 // Hold is tokens of a purse taken aside.
@@ -85,15 +100,7 @@ func (p *Purse) Commit(now bucket.Instant, h Hold) bool {
 	}
 	p.held -= h.cost
 	p.spent += h.cost
-	for j, cost := range h.costs {
-		if cost == h.cost {
-			continue
-		}
-		if p.under == nil {
-			p.under = make([]int64, len(h.costs))
-		}
-		p.under[j] += h.cost - cost
-	}
+	p.less(h.cost, h.costs)
 	return true
 }
 

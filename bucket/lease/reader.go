@@ -79,6 +79,15 @@ func (r *reader) instant(now bucket.Instant) bucket.Instant {
 	return at
 }
 
+// before reads when something was, as far before now as it was for the writer.
+func (r *reader) before(now bucket.Instant) bucket.Instant {
+	at := now - bucket.Instant(r.duration())
+	if at > now { // before all time
+		at = math.MinInt64
+	}
+	return at
+}
+
 func (r *reader) entry(states int, now bucket.Instant) (e entry) {
 	n := r.count()
 	e.holder, r.b = string(r.b[:n]), r.b[n:]

@@ -29,7 +29,7 @@ func (r *recall) passed(now bucket.Instant, cost int64) {
 }
 
 // wanted starts a recall if it helps a cost that was denied, and says whether the holders have to be told.
-func (l *Lender) wanted(g Group, now bucket.Instant, cost int64) bool {
+func (l *Lender) wanted(g *bucket.Group, now bucket.Instant, cost int64) bool {
 	if !l.terms.dear(cost) || l.out < 1 {
 		return false
 	}

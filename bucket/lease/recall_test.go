@@ -18,25 +18,25 @@ func TestRecall(t *testing.T) {
 	t.Run("for a dear cost that only all together can pay", func(t *testing.T) {
 		for cost, want := range map[int64]bool{700: false, 701: true, 950: true, 951: false} {
 			l, _ := lent()
-			if a := l.Check(l.g, sec, "b", rate(1), cost); a.Recall != want || (l.Recalls() == 1) != want {
+			if a := l.Check(&l.g, sec, "b", rate(1), cost); a.Recall != want || (l.Recalls() == 1) != want {
 				t.Errorf("cost %d: recall %v", cost, a.Recall)
 			}
 		}
 		l, _ := lent()
 		l.drain(sec, 0)
-		if a := l.Check(l.g, sec, "b", rate(1), 50); a.Recall {
+		if a := l.Check(&l.g, sec, "b", rate(1), 50); a.Recall {
 			t.Error("for a cost that is not dear")
 		}
 	})
 	t.Run("the wait is the life of a lease at most", func(t *testing.T) {
 		l, _ := lent()
-		if a := l.Check(l.g, sec, "b", rate(1), 900); a.Decision.RetryAfter != TTL {
+		if a := l.Check(&l.g, sec, "b", rate(1), 900); a.Decision.RetryAfter != TTL {
 			t.Errorf("retry after %v", a.Decision.RetryAfter)
 		}
 	})
 	t.Run("nothing is lent meanwhile, and holders who ask are told", func(t *testing.T) {
 		l, first := lent()
-		l.Check(l.g, sec, "b", rate(1), 900)
+		l.Check(&l.g, sec, "b", rate(1), 900)
 		a := l.renews(sec, "a", Request{Lease: first.Lease, Left: 10, Spent: first.Tokens - 10, Demand: rate(5000)})
 		if a.Tokens != 0 || !a.Recall {
 			t.Errorf("%+v", a)
@@ -47,13 +47,13 @@ func TestRecall(t *testing.T) {
 	})
 	t.Run("ends when the cost has passed", func(t *testing.T) {
 		l, first := lent()
-		l.Check(l.g, sec, "b", rate(1), 900)
+		l.Check(&l.g, sec, "b", rate(1), 900)
 		l.renews(sec, "a", Request{Lease: first.Lease, Left: first.Tokens, Close: true})
-		if a := l.Check(l.g, sec, "b", rate(1), 500); !a.Decision.Allowed || !l.recall.on(sec) {
+		if a := l.Check(&l.g, sec, "b", rate(1), 500); !a.Decision.Allowed || !l.recall.on(sec) {
 			t.Error("a lower cost has ended it")
 		}
 		l.drain(sec, 950)
-		if a := l.Check(l.g, sec, "b", rate(1), 900); !a.Decision.Allowed || l.recall.on(sec) {
+		if a := l.Check(&l.g, sec, "b", rate(1), 900); !a.Decision.Allowed || l.recall.on(sec) {
 			t.Errorf("%+v", a)
 		}
 		l.drain(sec, 1000)
@@ -65,7 +65,7 @@ func TestRecall(t *testing.T) {
 		l, _ := lent()
 		dear := func(now bucket.Instant) bool {
 			l.drain(now, 700)
-			return l.Check(l.g, now, "b", rate(1), 800).Recall
+			return l.Check(&l.g, now, "b", rate(1), 800).Recall
 		}
 		if !dear(sec) || dear(sec+ms) {
 			t.Fatal("not one recall")

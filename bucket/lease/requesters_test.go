@@ -12,10 +12,10 @@ import (
 func TestMaxRequesters(t *testing.T) {
 	l := lendsAt(sec, thousand)
 	for i := range MaxRequesters {
-		l.Check(l.g, sec+bucket.Instant(i), fmt.Sprint(i), rate(1), 0)
+		l.Check(&l.g, sec+bucket.Instant(i), fmt.Sprint(i), rate(1), 0)
 	}
-	l.Check(l.g, sec+99, "0", rate(1), 0)
-	l.Check(l.g, sec+100, "new", rate(1), 0)
+	l.Check(&l.g, sec+99, "0", rate(1), 0)
+	l.Check(&l.g, sec+100, "new", rate(1), 0)
 	var known []string
 	for _, h := range l.Holdings(sec + 100) {
 		known = append(known, h.Node)
@@ -32,7 +32,7 @@ func TestForgotten(t *testing.T) {
 	l := lendsAt(sec, thousand)
 	a := l.asks(sec, "first", rate(1000))
 	for i := range MaxRequesters {
-		l.Check(l.g, sec+1, fmt.Sprint(i), rate(1), 0)
+		l.Check(&l.g, sec+1, fmt.Sprint(i), rate(1), 0)
 	}
 	if l.Held("first") != a.Tokens || a.Tokens == 0 || !slices.Equal(l.Holders(), []string{"first"}) {
 		t.Errorf("%d of %d held by %q", l.Held("first"), a.Tokens, l.Holders())
@@ -46,7 +46,7 @@ func TestForgotten(t *testing.T) {
 // TestPresent: a requester counts for as long as it would be heard of, and longer if it was told to wait.
 func TestPresent(t *testing.T) {
 	l := lendsAt(sec, perSec(10, 20))
-	l.Check(l.g, sec, "a", rate(1), 1)
+	l.Check(&l.g, sec, "a", rate(1), 1)
 	if n := len(l.Holdings(sec + 400*ms - 1)); n != 1 {
 		t.Errorf("%d", n)
 	}
@@ -54,7 +54,7 @@ func TestPresent(t *testing.T) {
 		t.Errorf("%d after silence", n)
 	}
 	l.drain(sec, 0)
-	if a := l.Check(l.g, sec, "a", rate(1), 15); a.Deny.For != DenyMax {
+	if a := l.Check(&l.g, sec, "a", rate(1), 15); a.Deny.For != DenyMax {
 		t.Fatalf("%+v", a)
 	}
 	if n := len(l.Holdings(sec + 1400*ms - 1)); n != 1 {
@@ -72,16 +72,16 @@ func TestCold(t *testing.T) {
 	if l.Cold(3*sec-1) || !l.Cold(3*sec) {
 		t.Error("a lender that nobody asks")
 	}
-	l.Check(l.g, 3*sec, "a", rate(12), 0)
+	l.Check(&l.g, 3*sec, "a", rate(12), 0)
 	if !l.Cold(3 * sec) {
 		t.Error("too little is asked")
 	}
-	l.Check(l.g, 3*sec, "b", rate(13), 0)
+	l.Check(&l.g, 3*sec, "b", rate(13), 0)
 	if l.Cold(5*sec-1) || !l.Cold(5*sec) {
 		t.Error("enough is asked of two")
 	}
 	a := l.asks(5*sec, "a", rate(1000))
-	l.Refill(l.g, 7*sec)
+	l.Refill(&l.g, 7*sec)
 	if l.Cold(7 * sec) {
 		t.Error("with a lease out")
 	}
@@ -113,7 +113,7 @@ func TestAdopt(t *testing.T) {
 				t.Fatalf("%d lent", a.Tokens)
 			}
 			l.drain(sec, 450)
-			l.Adopt(l.g, []bucket.Limit{tt.to}, sec)
+			l.Adopt(&l.g, []bucket.Limit{tt.to}, sec)
 			l.g.Limits = []bucket.Limit{tt.to}
 			if got := l.g.States[0].Tokens; got != tt.level {
 				t.Errorf("%d at once, want %d", got, tt.level)
@@ -124,8 +124,8 @@ func TestAdopt(t *testing.T) {
 			if l.Lendable() != tt.to.Burst/lendPart {
 				t.Errorf("%d may be lent", l.Lendable())
 			}
-			l.Refill(l.g, sec)
-			if d, _ := bucket.LookAll(l.g.Limits, l.g.States, sec, 1); d.Allowed != (tt.level > 0) || d.Remaining != max(0, tt.level) {
+			l.Refill(&l.g, sec)
+			if d, _ := l.g.Look(sec, 1); d.Allowed != (tt.level > 0) || d.Remaining != max(0, tt.level) {
 				t.Errorf("%+v", d)
 			}
 			if tt.level < 0 { // nobody is lent any until the debt is paid
@@ -134,7 +134,7 @@ func TestAdopt(t *testing.T) {
 				}
 			}
 			l.renews(sec, "a", Request{Lease: a.Lease, Spent: a.Tokens, Close: true})
-			l.Refill(l.g, 3*sec)
+			l.Refill(&l.g, 3*sec)
 			if got := l.g.States[0].Tokens; got != tt.later {
 				t.Errorf("%d two seconds later, want %d", got, tt.later)
 			}
@@ -145,7 +145,7 @@ func TestAdopt(t *testing.T) {
 // TestNewID: the leases of a lender come after those of the lender before.
 func TestNewID(t *testing.T) {
 	l := NewLender([]bucket.Limit{thousand}, ID{Epoch: 3, Number: 9}, sec)
-	a, _ := l.Renew(Group{[]bucket.Limit{thousand}, []bucket.State{bucket.Full(&thousand, sec)}}, sec, "a",
+	a, _ := l.Renew(&bucket.Group{Limits: []bucket.Limit{thousand}, States: []bucket.State{bucket.Full(&thousand, sec)}}, sec, "a",
 		Request{Number: number(1), Demand: rate(100)})
 	if a.Lease != (ID{3, 10}) || l.Last != a.Lease || l.Renewals() != 1 {
 		t.Errorf("lease %v, last %v", a.Lease, l.Last)

@@ -9,7 +9,7 @@ import (
 
 // size says how many tokens a requester gets on top of what it has left, and whether the bucket is so empty that it
 // then has to wait.
-func (l *Lender) size(g Group, now bucket.Instant, r *requester, left int64) (tokens int64, saturated bool) {
+func (l *Lender) size(g *bucket.Group, now bucket.Instant, r *requester, left int64) (tokens int64, saturated bool) {
 	r.unpaid = 0
 	if !l.terms.worth(r.demand) || l.recall.on(now) {
 		return 0, false
@@ -32,7 +32,7 @@ func (l *Lender) size(g Group, now bucket.Instant, r *requester, left int64) (to
 
 // saturated says whether some state has no more than the reserve and what this requester could use up in a pace period:
 // from there on it is rationed.
-func (l *Lender) saturated(g Group, r *requester) bool {
+func (l *Lender) saturated(g *bucket.Group, r *requester) bool {
 	for j, s := range g.States {
 		limit := g.Limits[j]
 		soon := tokensIn(min(r.demand.Tokens, perSecond(limit)), l.terms.Pace)
@@ -44,7 +44,7 @@ func (l *Lender) saturated(g Group, r *requester) bool {
 }
 
 // ration is a requester's share of the rate since it last got some. What can't be paid now is owed.
-func (l *Lender) ration(g Group, now bucket.Instant, r *requester, left int64) int64 {
+func (l *Lender) ration(g *bucket.Group, now bucket.Instant, r *requester, left int64) int64 {
 	gets := growth*tokensIn(r.demand.Tokens, l.terms.Pace) - float64(left)
 	since := min(2*l.terms.Pace, time.Duration(now-r.granted))
 	due, least := gets, math.Inf(1)

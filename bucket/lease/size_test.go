@@ -35,7 +35,7 @@ func TestSize(t *testing.T) {
 			l := lendsAt(sec, tt.limit)
 			l.drain(sec, tt.leave)
 			if tt.other > 0 {
-				l.Check(l.g, sec, "other", rate(tt.other), 0)
+				l.Check(&l.g, sec, "other", rate(tt.other), 0)
 			}
 			a := l.renews(sec, "a", Request{Demand: rate(tt.demand), Left: tt.left})
 			if a.Tokens != tt.want {

@@ -23,9 +23,10 @@ const (
 	MinChecks = 10
 
 	minPace     = 5 * time.Millisecond
-	lendPart    = 4  // a quarter of the capacity may be out (alpha)
-	reservePart = 20 // a twentieth of the capacity is for forwarded checks (rho)
-	paceParts   = 8  // a pace period is the eighth part of the time in which the bucket fills
+	minLife     = 20 * time.Millisecond // that a lease is worth the trouble
+	lendPart    = 4                     // a quarter of the capacity may be out (alpha)
+	reservePart = 20                    // a twentieth of the capacity is for forwarded checks (rho)
+	paceParts   = 8                     // a pace period is the eighth part of the time in which the bucket fills
 	growth      = 1.25
 	visible     = 1.2 // of a demand is considered, so that its growth is seen
 	lowWater    = 3   // round trips that what is left must last for (kappa)
@@ -33,7 +34,7 @@ const (
 
 // Terms are what follows for lending from the limits of a group.
 type Terms struct {
-	// Capacity is the smallest burst.
+	// Capacity is the smallest burst; 0 if these limits are never lent from.
 	Capacity int64
 	// Pace is the time between renewals of a holder while the bucket is nearly empty (P).
 	Pace time.Duration
@@ -41,6 +42,9 @@ type Terms struct {
 
 // TermsOf returns the terms of limits, at least one.
 func TermsOf(limits []bucket.Limit) Terms {
+	if !bucket.Lends(limits) {
+		return Terms{Pace: Target}
+	}
 	t := Terms{Capacity: limits[0].Burst, Pace: Target}
 	for _, l := range limits {
 		t.Capacity = min(t.Capacity, l.Burst)
@@ -69,9 +73,9 @@ func (t Terms) worth(d Demand) bool { return t.lends(d) && d.Checks*Target.Secon
 // dear says whether a cost is so high that lending may keep it from ever being paid.
 func (t Terms) dear(cost int64) bool { return cost > t.Capacity/reservePart }
 
-// perSecond is the rate of a limit. It sizes leases and decides nothing.
+// perSecond is the rate at which a limit fills: not at all if it is a window. It sizes leases and decides nothing.
 func perSecond(l bucket.Limit) float64 {
-	if l.Count == 0 {
+	if l.Count == 0 || l.Algorithm != bucket.TokenBucket {
 		return 0
 	}
 	return float64(l.Count) / l.Per.Seconds()

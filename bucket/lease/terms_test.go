@@ -47,7 +47,7 @@ func TestWorth(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 		l := lendsAt(sec, perSec(tt.capacity, tt.capacity))
-		if a := l.Check(l.g, sec, "a", Demand{}, 1); a.Offer {
+		if a := l.Check(&l.g, sec, "a", Demand{}, 1); a.Offer {
 			t.Errorf("%s: one check is offered a lease", tt.name)
 		}
 		if got := l.asks(sec, "a", tt.demand).Tokens > 0; got != tt.want {

@@ -78,7 +78,7 @@ const (
 
 var names = [mostHolders]string{"a", "b", "c"}
 
-func (w *world) group() Group { return Group{w.limits, w.states} }
+func (w *world) group() *bucket.Group { return &bucket.Group{Limits: w.limits, States: w.states} }
 
 // begin returns the first moment.
 func begin(r *rules) *world {

@@ -25,8 +25,8 @@ func (c Consistency) String() string {
 	return "unknown"
 }
 
-// Leased says whether the buckets of a key may be lent. They are lent whole, so it is false if any limit is Direct.
-// It does not allocate.
+// Leased says whether the buckets of a key may be lent. They are lent whole, so it is false if any limit is Direct, or can't be lent:
+// a pacer, a sliding window or a first-hit one. It does not allocate.
 func (p *Policy) Leased() bool {
-	return !slices.ContainsFunc(p.Limits, func(l Limit) bool { return l.Consistency != Leased })
+	return !slices.ContainsFunc(p.Limits, func(l Limit) bool { return l.Consistency != Leased || !l.Algorithm.Lends() })
 }

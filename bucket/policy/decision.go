@@ -8,24 +8,30 @@ type Decision struct {
 	Allowed bool
 	// Degraded says that a failure rule decided, because whoever should have decided could not be asked.
 	Degraded bool
+	// Overage says that a quota admitted the request beyond its amount, as its overage allows.
+	Overage bool
 	// Never says that no wait can help: the cost is above the burst, or the bucket does not refill.
 	Never bool
 	// DecidedBy says what decided.
 	DecidedBy DecidedBy
 	// Policy and LimitName name the limit whose numbers follow: the one that denied, else the one nearest to denying.
 	Policy, LimitName string
-	// Limit is that limit's burst, in tokens.
+	// Limit is what that limit admits at one instant when nothing was taken, in tokens: its burst; of a quota, with its overage; of
+	// a pacer, how many requests of cost 1 may go or wait.
 	Limit int64
 	// Remaining is what is left of it, in whole tokens. If DecidedBy is Lease or DenyLease the numbers are an estimate:
 	// the owner's last word, what has arrived since, and what is left at this node; if Sample, those of a moment ago; if
 	// Timeout, 0 if denied, else the whole burst, for nobody took anything.
 	Remaining int64
-	// Window is the time in which an empty bucket of it becomes full, rounded up; 0 if it does not refill.
+	// Window is the length of its window, of a month 31 days and of a year 366. Of a token bucket it is the time in which an empty
+	// one becomes full, rounded up; 0 if it does not refill.
 	Window time.Duration
+	// Wait is how long an admitted request has to wait before it goes, if a limit is a pacer; else 0.
+	Wait time.Duration
 	// RetryAfter is how long until the same request fits if nobody else takes; 0 if allowed or Never. Of a leased key it
 	// is when to ask again, and no promise.
 	RetryAfter time.Duration
-	// ResetAfter is how long until the bucket is full if nobody takes.
+	// ResetAfter is how long until nothing counts as taken any more if nobody takes.
 	ResetAfter time.Duration
 	// Node is the stable id of the node that decided; if DecidedBy is Sample, of the one that decided the check before.
 	Node string

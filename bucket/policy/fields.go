@@ -16,25 +16,26 @@ type grammar struct {
 
 var (
 	topGrammar = grammar{
-		known: []string{"version", "policies"},
-		later: []string{"attributes", "units", "exempt"},
+		known: []string{"version", "units", "policies"},
+		later: []string{"attributes", "exempt"},
 	}
 	policyGrammar = grammar{
-		known: []string{"key", "limits", "consistency", "sample", "on_unreachable", "on_owner_loss"},
+		known: []string{"key", "limits", "cost", "consistency", "sample", "on_unreachable", "on_owner_loss"},
 		later: []string{
-			"algorithm", "cost", "durable", "on_missing", "overrides", "shadow", "tiers", "unlimited", "when", "with",
+			"durable", "on_missing", "overrides", "shadow", "tiers", "unlimited", "when", "with",
 		},
 	}
 	limitGrammar = grammar{
-		known: []string{"name", "rate", "burst", "consistency", "sample", "on_unreachable", "on_owner_loss"},
-		later: []string{
-			"algorithm", "durable", "max_queue", "max_wait", "overage", "quota", "shadow", "unit", "when", "zone",
+		known: []string{
+			"name", "unit", "rate", "burst", "quota", "zone", "overage", "algorithm", "max_wait", "max_queue",
+			"consistency", "sample", "on_unreachable", "on_owner_loss",
 		},
+		later: []string{"durable", "shadow", "when"},
 	}
 )
 
 // insteadOf are fields of a later version in whose presence a known one may be left out.
-var insteadOf = map[string]string{"quota": `"rate"`, "unlimited": `"limits"`}
+var insteadOf = map[string]string{"unlimited": `"limits"`}
 
 // mapping is a mapping as it was read: the values of the known fields, by name.
 type mapping struct {

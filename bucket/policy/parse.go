@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +25,10 @@ const MaxTextBytes = 1 << 20
 // or direct, and a "sample", the share of checks that is decided: 100% (the default), 50%, 10%, 2.5% and so on down to
 // 0.1%, of which a whole number make 100% within one in a hundred. It must be the same for all limits of a policy. See
 // Consistency and Policy.Sample.
+//
+// A limit may have an "algorithm", and the fields that belong to it: see bucket.Algorithm; or a "quota" with a "zone" and an
+// "overage" instead of a rate, as ParseQuota reads it. A limit may count a "unit" that "units", a list beside the policies, has;
+// and a policy may have a "cost", which weighs one: see Weights.
 //
 // Both may have rules for failures as well: "on_unreachable", local (the default), deny or allow, for when the owner of
 // a key cannot be asked, and "on_owner_loss", replica (the default), empty or full, for when it was lost and another
@@ -48,7 +50,7 @@ func Parse(name string, text []byte) (*Set, error) {
 	for _, p := range r.policies {
 		s.byName[p.Name] = p.named()
 	}
-	s.names = slices.Sorted(maps.Keys(s.byName))
+	s.finish(r.units)
 	return s, nil
 }
 
@@ -56,6 +58,7 @@ func Parse(name string, text []byte) (*Set, error) {
 type reader struct {
 	file     string
 	policies []*Policy
+	units    []string // that may be counted
 	err      ParseError
 }
 

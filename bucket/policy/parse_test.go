@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -56,7 +57,7 @@ func TestParse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(policy.Policy{})); diff != "" {
 		t.Error(diff)
 	}
 	if s.Len() != 3 {
@@ -105,8 +106,8 @@ func TestParseRefuses(t *testing.T) {
 		{"comment only", "# nothing yet\n",
 			"1:1: there is nothing in it: want version: 1 and policies, at least policies: {}"},
 		{"null", "~\n", "1:1: there is nothing in it: want version: 1 and policies, at least policies: {}"},
-		{"list", "- 1\n", "1:1: a list here: want fields: version, policies"},
-		{"text", "hello\n", "1:1: a single value here: want fields: version, policies"},
+		{"list", "- 1\n", "1:1: a list here: want fields: version, units, policies"},
+		{"text", "hello\n", "1:1: a single value here: want fields: version, units, policies"},
 		{"not YAML", "a:\n  - [1\n", "1:1: not YAML, at this line or below: did not find expected ',' or ']'"},
 		{"tab", "version: 1\n\tpolicies: {}\n",
 			"2:1: not YAML, at this line or below: found a tab character that violates indentation"},
@@ -126,7 +127,7 @@ func TestParseRefuses(t *testing.T) {
 		{"second document not YAML", "version: 1\npolicies: {}\n---\n[\n",
 			"4:1: not YAML, at this line or below: did not find expected node content"},
 		{"near field", "version: 1\npolices: {}\n", `2:1: unknown field "polices": did you mean "policies"?`},
-		{"far field", "version: 1\npolicies: {}\nlimits: 3\n", `3:1: unknown field "limits": want "version", "policies"`},
+		{"far field", "version: 1\npolicies: {}\nlimits: 3\n", `3:1: unknown field "limits": want "version", "units", "policies"`},
 		{"later field", "version: 1\nexempt: []\npolicies: {}\n",
 			`2:1: field "exempt" is not known to this version: leave it out`},
 		{"field twice", "version: 1\npolicies: {}\nversion: 1\n",
@@ -142,9 +143,9 @@ func TestParseRefuses(t *testing.T) {
 		{"C67 quote in a name", "version: 1\npolicies:\n  'a\"b': {key: [], limits: [{rate: 1/s}]}\n",
 			`3:3: policy "a\"b": name: "a\"b" has "\"" at byte 2, want printable ASCII without spaces, quotes and backslashes`},
 		{"null policy", "version: 1\npolicies:\n  a:\n",
-			`3:5: policy "a": nothing here: want fields: key, limits, consistency, sample, on_unreachable, on_owner_loss`},
+			`3:5: policy "a": nothing here: want fields: key, limits, cost, consistency, sample, on_unreachable, on_owner_loss`},
 		{"policy is a list", "version: 1\npolicies:\n  a: [1]\n",
-			`3:6: policy "a": a list here: want fields: key, limits, consistency, sample, on_unreachable, on_owner_loss`},
+			`3:6: policy "a": a list here: want fields: key, limits, cost, consistency, sample, on_unreachable, on_owner_loss`},
 		{"C127 no limits", one("key: [user]"),
 			`3:8: policy "api": field "limits" is missing: want a list of limits, such as [{rate: 10/min}]`},
 		{"empty limits", limits(""), `3:30: policy "api": limits: none, want at least one, such as {rate: 10/min}`},
@@ -201,8 +202,8 @@ func TestParseRefuses(t *testing.T) {
 			`3:50: policy "api": limit 1: burst: count "-1", byte 1: want a number of at least 0`},
 		{"null burst", limits("{rate: 1/s, burst: }"),
 			`3:50: policy "api": limit 1: burst: nothing here: want a count, or leave it out`},
-		{"later field of a limit", limits("{quota: 10M/month}"),
-			`3:32: policy "api": limit 1: field "quota" is not known to this version: leave it out`},
+		{"later field of a limit", limits("{rate: 1/s, durable: true}"),
+			`3:43: policy "api": limit 1: field "durable" is not known to this version: leave it out`},
 		{"C128 limit twice", limits("{rate: 600/min}, {rate: 5/s, burst: 600}, {rate: 10/s, burst: 600}"),
 			`3:73: policy "api": limit 3 is the same as limit 1 (600/min, burst 600): leave one out`},
 		{"name twice", limits("{name: a, rate: 1/s}, {name: a, rate: 2/s}"),

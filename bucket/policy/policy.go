@@ -32,15 +32,23 @@ type Policy struct {
 	// Key names the attributes whose values form the key, in their order, at most MaxKeyParts; each is a name as above,
 	// without "|". Empty means that there is no key: one bucket for all.
 	Key []string
-	// Limits must all admit, and none is charged if one denies: 1 to MaxLimits, no two of the same name or of the same
-	// rate and burst.
+	// Limits must all admit, and none is charged if one denies: 1 to MaxLimits, no two of the same name, or the same in all
+	// but that.
 	Limits []Limit
+	// Weights multiply what a request costs by the value of an attribute.
+	Weights Weights
 	// Sample is how many checks of one key at one node share one decision, 2 to MaxSample, or 0 or 1 if each has its
 	// own. One check in so many is decided, and charged for those that followed the one before it; the others follow
 	// the last verdict, which is at most 100 ms old, and their decisions say so (DecidedBy Sample). What they admit is
 	// outside the promise: a busy key costs less, and its limits hold on average only. It must be no more than the
 	// smallest burst, or what a decided check takes would never fit, and no limit may be Direct.
 	Sample int
+
+	// What follows is made by a Set.
+	plain   bool     // all limits count requests, and none is weighed
+	units   []string // that the limits count, each once
+	known   []string // that limits of any policy count, or that may be counted, but for Requests
+	weigher *weigher // nil if nothing is weighed
 }
 
 // Limit is one limit of a policy.
@@ -49,6 +57,9 @@ type Limit struct {
 	// the first unnamed limit, and that name with "-2", "-3" and so on to those after it.
 	Name string
 	bucket.Limit
+	// Unit is what the limit counts: a name as a policy has, or "" for Requests. A request says how many there are of it, and else it
+	// costs none.
+	Unit string
 	// Consistency says who may decide the checks of this limit. The zero value is Leased. One that is Direct makes the
 	// whole policy so, for the limits of a policy are decided together.
 	Consistency Consistency
@@ -66,7 +77,7 @@ func (p *Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// named returns a deep copy of p in which every limit has a name.
+// named returns a deep copy of p in which every limit has a name, and that is ready to price requests.
 func (p *Policy) named() *Policy {
 	c := *p
 	c.Key, c.Limits = slices.Clone(p.Key), slices.Clone(p.Limits)
@@ -81,6 +92,14 @@ func (p *Policy) named() *Policy {
 			c.Limits[i].Name += "-" + strconv.Itoa(unnamed)
 		}
 	}
+	c.units = nil
+	for _, l := range c.Limits {
+		if unit := unitOf(l.Unit); !slices.Contains(c.units, unit) {
+			c.units = append(c.units, unit)
+		}
+	}
+	c.weigher = newWeigher(&c.Weights)
+	c.plain = c.weigher == nil && len(c.units) == 1 && c.units[0] == Requests
 	return &c
 }
 
@@ -122,6 +141,9 @@ func (p *Policy) defects() []defect {
 		if wrong := wrongName(l.Name); wrong != "" && l.Name != "" {
 			add("limits", i, "limit %d: name: %s", i+1, wrong)
 		}
+		if wrong := wrongName(l.Unit); wrong != "" && l.Unit != "" {
+			add("limits", i, "limit %d: unit: %s", i+1, wrong)
+		}
 		if err := l.Validate(); err != nil {
 			add("limits", i, "limit %d: %v", i+1, err)
 		}
@@ -132,6 +154,9 @@ func (p *Policy) defects() []defect {
 			add("limits", i, "limit %d: on_unreachable %d, want UnreachableLocal, UnreachableDeny or UnreachableAllow",
 				i+1, l.OnUnreachable)
 		}
+	}
+	for _, text := range p.wrongWeights() {
+		add("cost", -1, "%s", text)
 	}
 	named := p.named()
 	for i := range named.Limits {
@@ -148,15 +173,15 @@ func (p *Policy) defects() []defect {
 // repeats says what limit i has in common with one before it that it must not, or "". The limits have names.
 func (p *Policy) repeats(i int) string {
 	l := p.Limits[i]
+	unit := unitOf(l.Unit)
 	l.OwnerLoss = 0
 	for j, before := range p.Limits[:i] {
 		before.OwnerLoss = 0 // two that differ in a rule for failures are the same limit twice
 		switch {
 		case before.Name == l.Name:
 			return fmt.Sprintf("limit %d has the name %s of limit %d: give each its own", i+1, quoted(l.Name), j+1)
-		case before.Reduced() == l.Reduced():
-			return fmt.Sprintf("limit %d is the same as limit %d (%s, burst %d): leave one out",
-				i+1, j+1, FormatRate(before.Limit), before.Burst)
+		case before.Reduced() == l.Reduced() && unitOf(before.Unit) == unit:
+			return fmt.Sprintf("limit %d is the same as limit %d (%s): leave one out", i+1, j+1, FormatLimit(before.Limit))
 		}
 	}
 	return ""

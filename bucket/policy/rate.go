@@ -63,13 +63,7 @@ func FormatRate(l bucket.Limit) string {
 	if l.Per == 0 {
 		l.Per = time.Second
 	}
-	count := strconv.FormatInt(l.Count, 10)
-	switch {
-	case l.Count != 0 && l.Count%1_000_000 == 0:
-		count = strconv.FormatInt(l.Count/1_000_000, 10) + "M"
-	case l.Count != 0 && l.Count%1000 == 0:
-		count = strconv.FormatInt(l.Count/1000, 10) + "k"
-	}
+	count := formatCount(l.Count)
 	longest := periods[len(periods)-1] // a nanosecond divides every period
 	for _, p := range periods {
 		if l.Per%p.per == 0 {
@@ -81,6 +75,16 @@ func FormatRate(l bucket.Limit) string {
 		return count + "/" + strconv.FormatInt(n, 10) + longest.unit
 	}
 	return count + "/" + longest.unit
+}
+
+func formatCount(n int64) string {
+	switch {
+	case n != 0 && n%1_000_000 == 0:
+		return strconv.FormatInt(n/1_000_000, 10) + "M"
+	case n != 0 && n%1000 == 0:
+		return strconv.FormatInt(n/1000, 10) + "k"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // parsePeriod reads a period. The position of what is wrong is within text.
@@ -102,7 +106,7 @@ func parsePeriod(text string) (time.Duration, *misread) {
 	}
 	switch unit {
 	case "month", "year", "months", "years":
-		return 0, &misread{digits + 1, "calendar limits are not known to this version: want a span of days, such as 30d"}
+		return 0, &misread{digits + 1, "a month or year is of the calendar: write quota instead of rate, or a span of days, such as 30d"}
 	case "":
 		return 0, &misread{digits + 1, "want a unit after the number: " + unitNames}
 	}

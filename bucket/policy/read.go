@@ -20,6 +20,9 @@ func (r *reader) top(n *yaml.Node) {
 			r.wrong(v, "version %s is not known to this version: want the number 1", quoted(v.Value))
 		}
 	}
+	if v := m.values["units"]; v != nil {
+		r.readUnits(v)
+	}
 	const wantPolicies = "policies by name, such as {api: {key: [user], limits: [{rate: 10/min}]}}"
 	v := r.required(m, "", "policies", wantPolicies)
 	if v == nil || !r.is(v, yaml.MappingNode, "policies: ", wantPolicies) {
@@ -53,6 +56,10 @@ func (r *reader) policy(name, n *yaml.Node) {
 	const wantKey = "the attributes that form the key, such as [user], or [] for one bucket for all"
 	if v := r.required(m, where, "key", wantKey); v != nil {
 		r.key(v, where, p, places)
+	}
+	if v := m.values["cost"]; v != nil {
+		places[place{"cost", -1}] = v
+		p.Weights = r.weights(v, where+"cost: ")
 	}
 	said := r.behaviour(m, where, behaviour{})
 	const wantLimits = "a list of limits, such as [{rate: 10/min}]"
@@ -123,19 +130,10 @@ func (r *reader) limit(n *yaml.Node, where string, said behaviour) (l Limit, b b
 			r.wrong(v, "%sname: nothing here: leave it out, or write a name", where)
 		}
 	}
-	const wantRate = "COUNT/PERIOD, such as 10/min"
-	if v := r.required(m, where, "rate", wantRate); v != nil && r.is(v, yaml.ScalarNode, where+"rate: ", wantRate) {
-		var err error
-		if l.Limit, err = ParseRate(v.Value); err != nil {
-			r.number(v, where, err)
-		}
+	if v := m.values["unit"]; v != nil && r.isName(v, where+"unit: ") {
+		l.Unit = r.unit(v, where)
 	}
-	if v := m.values["burst"]; v != nil && r.is(v, yaml.ScalarNode, where+"burst: ", "a count, or leave it out") {
-		var err error
-		if l.Burst, err = ParseCount(v.Value); err != nil {
-			r.number(v, where+"burst: ", err)
-		}
-	}
+	l.Limit = r.numbers(m, where)
 	b = r.behaviour(m, where, said)
 	l.Consistency, l.OnUnreachable, l.OwnerLoss = b.consistency, b.onUnreachable, b.onOwnerLoss
 	return l, b, len(r.err.Problems) == before

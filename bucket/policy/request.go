@@ -21,8 +21,8 @@ type Request struct {
 	Attributes map[string]string
 	// Cost is the number of tokens to take, 1 to bucket.MaxTokens; 0 means 1. To take none, set CheckOnly.
 	Cost int64
-	// Costs are costs by unit, for limits that count another unit than requests. No limit does so far: any unit but
-	// "requests" is refused.
+	// Costs are costs by unit, 0 to bucket.MaxTokens, for limits that count another unit than requests. A unit that it lacks costs 0;
+	// of requests there is 1, or Cost.
 	Costs map[string]int64
 	// Limit, if set, is applied instead of the policy's limits, in a bucket apart from the policy's. The policy need
 	// not exist then, and its name is a name space for keys.

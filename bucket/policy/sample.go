@@ -66,10 +66,13 @@ func (p *Policy) wrongSample() []string {
 		return nil
 	}
 	var wrong []string
-	direct, least := -1, -1
+	direct, unlent, least := -1, -1, -1
 	for i, l := range p.Limits {
 		if direct < 0 && l.Consistency == Direct {
 			direct = i
+		}
+		if unlent < 0 && !l.Algorithm.Lends() {
+			unlent = i
 		}
 		// A limit that is not valid is complained of, and its burst may be none that somebody wrote.
 		if l.Validate() == nil && (least < 0 || l.Burst < p.Limits[least].Burst) {
@@ -79,6 +82,14 @@ func (p *Policy) wrongSample() []string {
 	if direct >= 0 {
 		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but limit %d is direct, so that each is decided: "+
 			"leave one of the two out", p.Sample, direct+1))
+	}
+	if named := p.named(); len(named.units) > 1 || named.weigher != nil {
+		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but requests cost several units, or are weighed: leave the "+
+			"sample out", p.Sample))
+	}
+	if unlent >= 0 {
+		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but limit %d is a %v, which needs each to be decided: "+
+			"leave the sample out", p.Sample, unlent+1, p.Limits[unlent].Algorithm))
 	}
 	if least >= 0 && int64(p.Sample) > p.Limits[least].Burst {
 		fits := max(1, int(p.Limits[least].Burst))

@@ -31,8 +31,27 @@ func NewSet(policies ...Policy) (*Set, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	s.names = slices.Sorted(maps.Keys(s.byName))
+	s.finish(nil)
 	return s, nil
+}
+
+// finish makes the set ready once all policies are in it. units may be counted beside those that limits count.
+func (s *Set) finish(units []string) {
+	s.names = slices.Sorted(maps.Keys(s.byName))
+	known := map[string]bool{}
+	for _, unit := range units {
+		known[unit] = true
+	}
+	for _, p := range s.byName {
+		for _, unit := range p.units {
+			known[unit] = true
+		}
+	}
+	delete(known, Requests)
+	all := slices.Sorted(maps.Keys(known))
+	for _, p := range s.byName {
+		p.known = all
+	}
 }
 
 // Policy returns the policy of that name; it is shared and must not be changed. The error wraps ErrUnknownPolicy and

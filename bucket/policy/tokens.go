@@ -8,10 +8,7 @@ import (
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// requests is the unit of every limit so far.
-const requests = "requests"
-
-// Tokens returns the number of tokens to take: Cost, or Costs["requests"], or 1 if neither is given. It is 1 to
+// Tokens returns the number of tokens that a request with a limit of its own takes: Cost, or Costs["requests"], or 1 if neither is given. It is 1 to
 // bucket.MaxTokens. The error wraps ErrInvalid and says what to do: if a cost is out of range, if Costs has another
 // unit or says 0, or if Cost and Costs differ.
 func (r *Request) Tokens() (int64, error) {
@@ -23,28 +20,21 @@ func (r *Request) Tokens() (int64, error) {
 
 func (r *Request) tokens() (int64, error) {
 	for unit := range r.Costs {
-		if unit != requests {
-			return 0, fmt.Errorf("%w: costs: unit %s is not known to this version, want %q",
-				ErrInvalid, quoted(leastUnit(r.Costs)), requests)
+		if unit != Requests {
+			return 0, unknownUnit(leastUnit(r.Costs), nil)
 		}
 	}
 	if err := checkCost("cost", r.Cost); err != nil {
 		return 0, err
 	}
-	cost, given := r.Costs[requests]
+	cost, given := r.Costs[Requests]
 	if !given {
 		return max(r.Cost, 1), nil
 	}
 	if err := checkCost("costs: requests", cost); err != nil {
 		return 0, err
 	}
-	switch {
-	case cost == 0:
-		return 0, fmt.Errorf("%w: costs: requests is 0, want 1 or more: to take nothing, check only", ErrInvalid)
-	case r.Cost != 0 && r.Cost != cost:
-		return 0, fmt.Errorf("%w: cost is %d but costs says %d: give one of them", ErrInvalid, r.Cost, cost)
-	}
-	return cost, nil
+	return cost, checkRequests(r)
 }
 
 func checkCost(field string, cost int64) error {
@@ -57,5 +47,5 @@ func checkCost(field string, cost int64) error {
 // leastUnit returns the first of the unknown units in the order of the alphabet: a message must not vary.
 func leastUnit(costs map[string]int64) string {
 	units := slices.Sorted(maps.Keys(costs))
-	return slices.DeleteFunc(units, func(unit string) bool { return unit == requests })[0]
+	return slices.DeleteFunc(units, func(unit string) bool { return unit == Requests })[0]
 }

@@ -30,8 +30,8 @@ func TestTokens(t *testing.T) {
 		{0, map[string]int64{"requests": 0}, 0, "costs: requests is 0, want 1 or more: to take nothing, check only"},
 		{3, map[string]int64{"requests": 7}, 0, "cost is 3 but costs says 7: give one of them"},
 		{0, map[string]int64{"requests": 1, "output_tokens": 2, "input_tokens": 3}, 0,
-			`costs: unit "input_tokens" is not known to this version, want "requests"`},
-		{0, map[string]int64{"": 2, "x": 3}, 0, `costs: unit "" is not known to this version, want "requests"`},
+			`costs: no limit counts unit "input_tokens", want "requests"`},
+		{0, map[string]int64{"": 2, "x": 3}, 0, `costs: no limit counts unit "", want "requests"`},
 	} {
 		r := policy.Request{Cost: c.cost, Costs: c.costs}
 		got, err := r.Tokens()

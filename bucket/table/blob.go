@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
@@ -52,12 +51,6 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.b)
-	r.past(n)
-	return v
-}
-
 // past goes on after a number of n bytes, which is none if n is not positive.
 func (r *reader) past(n int) {
 	if n <= 0 {
@@ -79,16 +72,6 @@ func (r *reader) int63() int64 {
 
 func (r *reader) instant() bucket.Instant { return bucket.Instant(r.int63()) }
 
-// frac reads a part of a token.
-func (r *reader) frac(l bucket.Limit) uint64 {
-	v := r.uvarint()
-	if v != 0 && v >= uint64(l.Per) {
-		r.fail(fmt.Sprintf("%d parts of a token that has %d", v, l.Per))
-		return 0
-	}
-	return v
-}
-
 // limits reads those of a group. They are reduced: what is counted in parts of a token would else mean something else.
 func (r *reader) limits() (all []bucket.Limit) {
 	n := int(r.byte())
@@ -96,10 +79,10 @@ func (r *reader) limits() (all []bucket.Limit) {
 		r.fail(fmt.Sprintf("a group of %d limits, want 1 to %d", n, MaxStates))
 	}
 	for ; n > 0 && r.err == nil; n-- {
-		l := bucket.Limit{Count: r.int63(), Per: time.Duration(r.int63()), Burst: r.int63(), OwnerLoss: bucket.OwnerLoss(r.byte())}
-		if err := l.Validate(); err != nil {
+		l, rest, err := bucket.ReadLimit(r.b)
+		if err != nil {
 			r.fail(err.Error())
-		} else if l != l.Reduced() {
+		} else if r.b = rest; l != l.Reduced() {
 			r.fail(fmt.Sprintf("%d tokens per %d ns, want the smallest numbers of that rate", l.Count, l.Per))
 		}
 		all = append(all, l)

@@ -30,7 +30,7 @@ func golden(t testing.TB) (tb *Table, ids []bucket.ID, now bucket.Instant) {
 		t.Fatal(err)
 	}
 	for range hotPerWindow + 1 {
-		if _, err := tb.TakeFor(0, ids[3], plain, now, 1, Asker{Name: "node-b", Leases: true}); err != nil {
+		if _, err := tb.TakeFor(0, ids[3], plain, now, Asker{Name: "node-b", Leases: true}, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,11 +41,11 @@ func golden(t testing.TB) (tb *Table, ids []bucket.ID, now bucket.Instant) {
 	return tb, ids, now
 }
 
-const goldenHex = "01" + "01" + "80cab5ee01" + // version; lost 0.5 s ago
-	"00" + "01" + "01" + "80c2d72f" + "32" + "00" + // limits 0: 1 per 100 ms, 50, replica
+const goldenHex = "02" + "01" + "80cab5ee01" + // version; lost 0.5 s ago
+	"00" + "01" + "0000" + "32" + "80c2d72f" + "01" + // limits 0: a token bucket, replica, 50, in 100 ms 1
 	"01020304050607081112131415161718" + "3c" + "80ade204" +
 	"00" + "00000000000000010000000000000002" + "62" + "00" +
-	"02" + "02" + "07" + "80c0e285e368" + "ac02" + "02" + "00" + "00" + "05" + "00" + // limits 1: 7 an hour, 300, full; 5, replica
+	"02" + "02" + "0002" + "ac02" + "80c0e285e368" + "07" + "0000" + "05" + "00" + "00" + // limits 1: full, 300, in an hour 7; 5
 	"00000000000000030000000000000004" + "c804" + "8086f7840d" + "05" + "00" +
 	"01" + "80000000000000000000000000000005" + "1a" + "00" + // hot: 13 left, and the ledger
 	"01" + "066e6f64652d62" + "0a" + "a081bdd707" + "00" + "8180808010" + "07" + "ac02" + "0a" + "80a8d6b907" +
@@ -194,7 +194,7 @@ func TestImportFindsNoRoom(t *testing.T) {
 
 // Levels are kept to what there can be, whatever a blob says.
 func TestImportClamps(t *testing.T) {
-	head := []byte{blobVersion, 0, 0, 1, 0, 0, 10, 0} // limits: 10, never refilled
+	head := []byte{blobVersion, 0, 0, 1, 0, 0, 10, 0, 0} // limits: 10, never refilled
 	for level, want := range map[int64]int64{-1 << 60: -10, -11: -10, -10: -10, 3: 3, 10: 10, 11: 10, 1 << 60: 10} {
 		tb, ls := newTable(t, 1, 1<<20)
 		g := intern(t, ls, bucket.Limit{Burst: 10})
@@ -214,17 +214,22 @@ func TestBlobMalformed(t *testing.T) {
 	id := string(make([]byte, 16))
 	for name, blob := range map[string]string{
 		"nothing":                      "",
-		"another version":              "\x02\x00",
-		"no word of a loss":            "\x01\x02",
-		"unknown limits":               "\x01\x00\x02" + id + "\x00\x00",
-		"no limits":                    "\x01\x00\x00\x00" + id,
-		"too many limits":              "\x01\x00\x00\x11",
-		"a limit without a period":     "\x01\x00\x00\x01\x01\x00\x05\x00" + id + "\x00\x00",
-		"a limit that is not reduced":  "\x01\x00\x00\x01\x02\x02\x05\x00" + id + "\x00\x00",
-		"an unknown rule":              "\x01\x00\x00\x01\x01\x01\x05\x03" + id + "\x00\x00",
-		"more than a part of a token":  "\x01\x00\x00\x01\x01\x07\x05\x00" + id + "\x00\x07",
-		"a part of what never refills": "\x01\x00\x00\x01\x00\x00\x05\x00" + id + "\x00\x01",
-		"a hot group without a ledger": "\x01\x00\x01\x01\x01\x07\x05\x00" + id + "\x00\x00",
+		"another version":              "\x01\x00",
+		"no word of a loss":            "\x02\x02",
+		"unknown limits":               "\x02\x00\x02" + id + "\x00\x00",
+		"no limits":                    "\x02\x00\x00\x00" + id,
+		"too many limits":              "\x02\x00\x00\x11",
+		"a limit without a period":     "\x02\x00\x00\x01\x00\x00\x05\x00\x01" + id + "\x00\x00",
+		"a limit that is not reduced":  "\x02\x00\x00\x01\x00\x00\x05\x02\x02" + id + "\x00\x00",
+		"an unknown rule":              "\x02\x00\x00\x01\x00\x03\x05\x01\x01" + id + "\x00\x00",
+		"an unknown algorithm":         "\x02\x00\x00\x01\x06\x00\x05\x01\x01" + id + "\x00\x00",
+		"an unknown time zone":         "\x02\x00\x00\x01\x05\x00\x05\x05\x03\x01x" + id + "\x00\x00",
+		"more than a part of a token":  "\x02\x00\x00\x01\x00\x00\x05\x07\x01" + id + "\x00\x07",
+		"a part of what never refills": "\x02\x00\x00\x01\x00\x00\x05\x00\x00" + id + "\x00\x01",
+		"a log out of order":           "\x02\x00\x00\x01\x02\x00\x05\x07" + id + "\x02\x01\x01\x02\x01",
+		"a log of too many tokens":     "\x02\x00\x00\x01\x02\x00\x05\x07" + id + "\x01\x01\xff\xff\x01",
+		"a log that ends early":        "\x02\x00\x00\x01\x02\x00\x05\x07" + id + "\x03\x01\x01",
+		"a hot group without a ledger": "\x02\x00\x01\x01\x00\x00\x05\x07\x01" + id + "\x00\x00",
 	} {
 		tb, _ := newTable(t, 1, 1<<20)
 		if err := tb.Import(0, []byte(blob), second); !errors.Is(err, ErrBlob) {

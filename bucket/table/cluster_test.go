@@ -112,7 +112,7 @@ func (c *cluster) step() {
 		c.decided(key, cost, d, err)
 	case 3:
 		for range 40 { // so that it becomes hot
-			a, err := c.at.TakeFor(clusterPart, id, g, c.now, 1, Asker{Name: h.name, Leases: true})
+			a, err := c.at.TakeFor(clusterPart, id, g, c.now, Asker{Name: h.name, Leases: true}, 1)
 			c.decided(key, 1, a.Decision, err)
 		}
 	case 4:

@@ -2,11 +2,11 @@ package table
 
 import "github.com/drossel-dev/drossel/bucket"
 
-// Debit takes tokens, 0 to bucket.MaxTokens, from every limit of group g at now, whether they are there or not: they
+// Debit takes tokens, 0 to bucket.MaxTokens, from every limit of group g at now, or as many as each says, whether they are there or not: they
 // were admitted elsewhere while this partition could not be asked. A bucket goes no lower than its burst below zero; it
 // fills from there and denies until then. The error is ErrClosed, ErrFull if the group has no slot and there is no room
 // for one, or nil.
-func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, tokens int64) error {
+func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, tokens int64, each ...int64) error {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -16,22 +16,20 @@ func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, toke
 	if tokens <= 0 {
 		return nil
 	}
-	w := t.find(p, id, g, now)
+	w, err := t.find(p, id, g, now)
+	if err != nil {
+		return err
+	}
 	if w == nil {
-		if w = t.freshSlot(p, id, g, now); w == nil {
-			return ErrFull
+		if w, err = t.freshSlot(p, id, g, now); err != nil {
+			return err
 		}
 	}
-	p.refill(w, g, now) // whatever is out is in the way, so that the refill below adds nothing
-	for i := range g.limits {
-		l := &g.limits[i]
-		s := load(w, i)
-		s.Refill(l, now)
-		if room := s.Tokens + l.Burst; room > 0 {
-			s.Tokens -= min(tokens, room)
-		}
-		store(w, i, s)
-	}
+	t.refill(p, w, g, now) // whatever is out is in the way, so that Debit does not fill it up
+	var room [MaxStates]bucket.State
+	s := t.take(p, w, g, &room)
+	s.Debit(now, tokens, each)
+	put(w, s.States)
 	p.touch(w)
 	return nil
 }

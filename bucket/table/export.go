@@ -8,17 +8,17 @@ import (
 
 // A blob is some groups of a partition as bytes, as of one instant and without a word about the instant itself:
 //
-//	version, 1
+//	version, 2
 //	0, or 1 and how long ago the partition's owner was lost, in ns
 //	and for each group
 //		its limits: 2n, or 2n + 1 if the group is hot; n counts the different ones of the blob, as they first come
-//		the first time: how many, and count, period in ns, burst and rule for the loss of an owner of each
+//		the first time: how many, and each as bucket.Limit.Append writes it
 //		id, 16 bytes
-//		tokens, signed, and part of the next one of each limit
+//		the state of each limit, as bucket.Group.AppendState writes it
 //		of a hot group its ledger, as lease.AppendLedger writes it
 //
 // Numbers are varints but for version, flag and counts below 256, which are bytes.
-const blobVersion = 1
+const blobVersion = 2
 
 // exportAtOnce is how many groups are written under one lock: takes wait for some 10 µs at most.
 const exportAtOnce = 64
@@ -80,18 +80,18 @@ func (x *exporter) add(p *partition, id bucket.ID) {
 
 func (x *exporter) slot(p *partition, w []uint64) {
 	g := x.table.limits.at(unpack(w[2]))
-	p.refill(w, g, x.now)
+	x.table.refill(p, w, g, x.now)
 	x.limits(g, isHot(w[2]))
 	id := bucket.ID{Hi: w[0], Lo: w[1]}.Bytes()
 	x.blob = append(x.blob, id[:]...)
+	var room [MaxStates]bucket.State
+	s := x.table.take(p, w, g, &room)
+	if !isHot(w[2]) {
+		s.Refill(x.now, 0)
+		put(w, s.States)
+	}
 	for i := range g.limits {
-		l := &g.limits[i]
-		s := load(w, i)
-		if !isHot(w[2]) {
-			s.Refill(l, x.now)
-		}
-		x.blob = binary.AppendVarint(x.blob, s.Tokens)
-		x.blob = binary.AppendUvarint(x.blob, s.Frac)
+		x.blob = s.AppendState(x.blob, i, x.now)
 	}
 	if isHot(w[2]) {
 		x.blob = p.hot.at[place(w[2])].AppendLedger(x.blob, x.now)
@@ -114,9 +114,6 @@ func (x *exporter) limits(g *Group, hot bool) {
 	}
 	x.blob = append(x.blob, byte(len(g.limits)))
 	for _, l := range g.limits {
-		x.blob = binary.AppendUvarint(x.blob, uint64(l.Count))
-		x.blob = binary.AppendUvarint(x.blob, uint64(l.Per))
-		x.blob = binary.AppendUvarint(x.blob, uint64(l.Burst))
-		x.blob = append(x.blob, byte(l.OwnerLoss))
+		x.blob = l.Append(x.blob)
 	}
 }

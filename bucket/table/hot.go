@@ -63,30 +63,34 @@ type Asker struct {
 }
 
 // TakeFor is Take for another node. The error is ErrClosed, ErrFull or nil.
-func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, who Asker) (a lease.Answered, err error) {
+func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, who Asker, cost int64, each ...int64) (a lease.Answered, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := t.enter(p, now); err != nil {
 		return a, err
 	}
-	w := t.find(p, id, g, now)
+	w, err := t.find(p, id, g, now)
+	if err != nil {
+		return a, err
+	}
 	if w == nil {
-		a.Decision, a.Which, err = t.first(p, id, g, now, cost)
-		a.Deny = denyFor(a.Decision, cost)
+		a.Decision, a.Which, err = t.first(p, id, g, now, cost, each...)
+		a.Deny = denyFor(a.Decision, cost, each)
 		return a, err
 	}
 	if isHot(w[2]) {
-		h := p.open(w, g)
-		a = h.lender.Check(h.group(), now, who.Name, who.Demand, cost)
+		var room [MaxStates]bucket.State
+		h := t.open(p, w, g, &room)
+		a = h.lender.Check(&h.Group, now, who.Name, who.Demand, cost, each...)
 		h.used = true
 		p.close(w, &h)
 		t.tellHolders(id, h.lender, a)
 		return a, nil
 	}
-	a.Decision, a.Which = g.take(w, now, cost)
+	a.Decision, a.Which = t.ask(p, w, g, now, cost, each)
 	p.took(w, a.Decision, cost)
-	a.Deny = denyFor(a.Decision, cost)
+	a.Deny = denyFor(a.Decision, cost, each)
 	if who.Leases {
 		var hot bool
 		if w[2], hot = counted(w[2], now); hot {
@@ -103,9 +107,9 @@ func (t *Table) tellHolders(id bucket.ID, l *lease.Lender, a lease.Answered) {
 }
 
 // denyFor is the deny lease of a group that is not lent from: until the cost fits, for nothing but time brings tokens.
-func denyFor(d bucket.Decision, cost int64) (deny lease.Deny) {
+func denyFor(d bucket.Decision, cost int64, each []int64) (deny lease.Deny) {
 	switch {
-	case d.Allowed:
+	case d.Allowed || len(each) > 0: // other costs may fit though one of them is higher
 	case d.Never():
 		deny = lease.Deny{For: lease.DenyMax, Cost: cost}
 	case d.RetryAfter >= minDeny:
@@ -126,20 +130,23 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 	if err := t.enter(p, now); err != nil {
 		return a, false, err
 	}
-	w := t.find(p, id, g, now)
+	w, err := t.find(p, id, g, now)
 	switch {
+	case err != nil:
+		return lease.Answer{Number: r.Number}, true, nil
 	case r.Close && (w == nil || !isHot(w[2])):
 		return a, false, nil
 	case w == nil:
-		if w = t.freshSlot(p, id, g, now); w == nil {
+		if w, err = t.freshSlot(p, id, g, now); err != nil {
 			return lease.Answer{Number: r.Number}, true, nil
 		}
 	}
 	if !isHot(w[2]) && !t.heat(p, w, g, now) {
 		return lease.Answer{Number: r.Number}, true, nil
 	}
-	h := p.open(w, g)
-	a, ok = h.lender.Renew(h.group(), now, who, r)
+	var room [MaxStates]bucket.State
+	h := t.open(p, w, g, &room)
+	a, ok = h.lender.Renew(&h.Group, now, who, r)
 	h.used = true
 	p.close(w, &h)
 	return a, ok, nil

@@ -34,7 +34,7 @@ func perSecond(count, burst int64) bucket.Limit {
 
 func (l *lending) from(name string, now bucket.Instant) lease.Answered {
 	l.t.Helper()
-	a, err := l.tb.TakeFor(1, l.id, l.g, now, 1, Asker{Name: name, Leases: true})
+	a, err := l.tb.TakeFor(1, l.id, l.g, now, Asker{Name: name, Leases: true}, 1)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestOftenAskedBecomesHot(t *testing.T) {
 func TestWhoKeepsNoLeasesMakesNothingHot(t *testing.T) {
 	l := newLending(t, perSecond(1000, 1000))
 	for range 10 * hotPerWindow {
-		a, err := l.tb.TakeFor(1, l.id, l.g, second, 1, Asker{Name: "b"})
+		a, err := l.tb.TakeFor(1, l.id, l.g, second, Asker{Name: "b"}, 1)
 		if err != nil || a.Offer {
 			t.Fatal(a, err)
 		}

@@ -82,28 +82,48 @@ func (in *importer) one() {
 	n := in.uvarint()
 	limits := in.named(n / 2)
 	id := in.id()
-	var room [headWords + MaxStates*stateWords]uint64
-	w := room[:headWords+len(limits.limits)*stateWords]
-	for i, l := range limits.limits {
-		store(w, i, bucket.State{Tokens: in.varint(), Frac: in.frac(l), Last: in.now})
-	}
 	if in.err != nil {
 		return
 	}
 	in.p.mu.Lock()
 	defer in.p.mu.Unlock()
+	defer in.table.countLog(in.p)
+	var room [MaxStates]bucket.State
+	s := in.states(limits, &room)
 	var lender *lease.Lender
-	if n%2 == 1 {
+	if n%2 == 1 && in.err == nil {
 		var err error
 		if lender, in.b, err = lease.LenderFrom(limits.limits, in.b, in.table.leaseIDs(in.p), in.now); err != nil {
 			in.fail(err.Error())
-			return
 		}
 	}
+	if in.err != nil {
+		s.Drop()
+		return
+	}
 	in.groups++
-	if err := in.put(id, limits, w, lender); err != nil {
+	if err := in.put(id, limits, &s, lender); err != nil {
+		s.Drop()
 		in.missing, in.why = in.missing+1, err
 	}
+}
+
+// states reads those of a group. They may be in the log.
+func (in *importer) states(limits named, room *[MaxStates]bucket.State) bucket.Group {
+	s := bucket.Group{Limits: limits.limits, States: room[:len(limits.limits)], Wall: in.table.wall.Load(), Log: new(bucket.Log)}
+	if limits.group != nil {
+		in.p.logged(limits.group)
+		s.Log = in.p.log
+	}
+	s.Start(in.now)
+	for i := range s.States {
+		rest, err := s.ReadState(in.b, i, in.now)
+		if in.b = rest; err != nil {
+			in.fail(err.Error())
+			break
+		}
+	}
+	return s
 }
 
 // named returns limits by number; if none have come with it, they follow.
@@ -124,20 +144,21 @@ func (in *importer) named(n uint64) (l named) {
 }
 
 // put makes a slot what was read of it. The partition is locked.
-func (in *importer) put(id bucket.ID, limits named, w []uint64, lender *lease.Lender) error {
+func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *lease.Lender) error {
 	g, p, out := limits.group, in.p, int64(0)
-	if g == nil {
+	switch {
+	case g == nil:
 		return limits.why
+	case g.logs > 0 && in.table.bytes.Load() > in.table.max:
+		in.table.refused.Add(1)
+		return ErrFull
 	}
 	if lender != nil {
 		out = lender.Out()
 	}
 	for i := range g.limits {
-		l := &g.limits[i]
-		if p.loss.reserved && !startsEmpty(l) { // the reserve may be in out, and was not taken from this limit
-			store(w, i, within(load(w, i), l, 0))
-		} else {
-			store(w, i, within(load(w, i), l, out))
+		if !p.loss.reserved || startsEmpty(&g.limits[i]) { // else the reserve may be in out, and was not taken from this limit
+			from.CapOne(i, out)
 		}
 	}
 	s := p.slab(len(g.limits))
@@ -146,7 +167,8 @@ func (in *importer) put(id bucket.ID, limits named, w []uint64, lender *lease.Le
 		at = s.find(id)
 	}
 	switch {
-	case at == nil && lender == nil && p.asNew(w, g, in.now):
+	case at == nil && lender == nil && in.table.asNew(p, g, from, in.now):
+		from.Drop()
 		return nil
 	case at == nil:
 		var ok bool
@@ -159,23 +181,20 @@ func (in *importer) put(id bucket.ID, limits named, w []uint64, lender *lease.Le
 		if isHot(at[2]) {
 			in.table.unseat(p, at)
 		}
-		relabel(at, in.table.limits.at(unpack(at[2])), g)
+		old := in.table.limits.at(unpack(at[2]))
+		if old.logs > 0 {
+			var room [MaxStates]bucket.State
+			was := in.table.take(p, at, old, &room)
+			was.Drop()
+		}
+		relabel(at, old, g)
 		at[2] &= changedFlag | limitsMask
 		p.touch(at)
 	}
-	copy(at[headWords:], w[headWords:])
+	put(at, from.States)
 	if lender != nil {
 		in.table.hot.Add(1)
 		p.seat(at, g, lender)
 	}
 	return nil
-}
-
-// within keeps a level to what there can be beside what is out.
-func within(s bucket.State, l *bucket.Limit, out int64) bucket.State {
-	s.Tokens = max(s.Tokens, -l.Burst)
-	if most := l.Burst - out; s.Tokens >= most {
-		s.Tokens, s.Frac = most, 0
-	}
-	return s
 }

@@ -22,6 +22,9 @@ type hotSlot struct {
 
 // heat gives a group a lender, if there is room for one more.
 func (t *Table) heat(p *partition, w []uint64, g *Group, now bucket.Instant) bool {
+	if !bucket.Lends(g.limits) {
+		return false
+	}
 	if t.hot.Add(1) > maxHot {
 		t.hot.Add(-1)
 		return false
@@ -66,7 +69,7 @@ func (t *Table) unseat(p *partition, w []uint64) {
 
 // cool takes the lender of a group away again, if it has nothing out and is not worth having.
 func (t *Table) cool(p *partition, w []uint64, g *Group, now bucket.Instant) {
-	p.refill(w, g, now)
+	t.refill(p, w, g, now)
 	if p.hot.at[place(w[2])].Cold(now) {
 		t.unseat(p, w)
 	}

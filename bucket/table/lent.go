@@ -21,11 +21,12 @@ func (t *Table) Lent(now bucket.Instant) (all []Lent) {
 		p := &t.parts[i]
 		p.mu.Lock()
 		t.eachHot(p, func(w []uint64, g *Group) {
-			h := p.open(w, g)
+			var room [MaxStates]bucket.State
+			h := t.open(p, w, g, &room)
 			h.refill(now)
 			p.close(w, &h)
 			all = append(all, Lent{
-				ID: bucket.ID{Hi: w[0], Lo: w[1]}, Limits: h.limits, Out: h.lender.Out(),
+				ID: bucket.ID{Hi: w[0], Lo: w[1]}, Limits: g.limits, Out: h.lender.Out(),
 				Lendable: h.lender.Lendable(), Renewals: h.lender.Renewals(), Holdings: h.lender.Holdings(now),
 			})
 		})

@@ -1,10 +1,8 @@
 package table
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -37,9 +35,12 @@ type Group struct {
 	text   string
 	index  uint32
 	refs   atomic.Int64 // pins and slots
-	// reserve is what an owner may have lent of the group at the most, if that matters when it is lost: if some limit then
-	// starts empty.
-	reserve int64
+	plain  bool         // one token bucket
+	logs   int          // sliding windows that are kept as a log
+	// startsEmpty says that some limit does when its owner is lost, and reserve is then how much of the group that may have lent at
+	// the most.
+	startsEmpty bool
+	reserve     int64
 }
 
 // NewLimits returns a table for at most max different groups.
@@ -53,17 +54,13 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 	if len(limits) == 0 || len(limits) > MaxStates {
 		return nil, fmt.Errorf("%w: a group of %d limits, want 1 to %d", bucket.ErrInvalidLimit, len(limits), MaxStates)
 	}
-	var room [MaxStates * 25]byte
+	var room [MaxStates * 48]byte
 	text := room[:0]
 	for _, l := range limits {
 		if err := l.Validate(); err != nil {
 			return nil, err
 		}
-		l = l.Reduced()
-		text = binary.LittleEndian.AppendUint64(text, uint64(l.Count))
-		text = binary.LittleEndian.AppendUint64(text, uint64(l.Per))
-		text = binary.LittleEndian.AppendUint64(text, uint64(l.Burst))
-		text = append(text, byte(l.OwnerLoss))
+		text = l.Reduced().Append(text)
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -82,8 +79,13 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 	g := &Group{limits: make([]bucket.Limit, len(limits)), home: ls, text: string(text), index: index}
 	for i, l := range limits {
 		g.limits[i] = l.Reduced()
+		g.startsEmpty = g.startsEmpty || startsEmpty(&l)
+		if l.IsLogged() {
+			g.logs++
+		}
 	}
-	if slices.ContainsFunc(limits, func(l bucket.Limit) bool { return startsEmpty(&l) }) {
+	g.plain = len(limits) == 1 && limits[0].Algorithm == bucket.TokenBucket
+	if g.startsEmpty && bucket.Lends(limits) {
 		g.reserve = lease.TermsOf(limits).Lendable()
 	}
 	g.refs.Store(1)

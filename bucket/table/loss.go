@@ -18,31 +18,29 @@ func (o *loss) ends() bucket.Instant { return o.at + bucket.Instant(lease.Burn) 
 
 func startsEmpty(l *bucket.Limit) bool { return l.OwnerLoss == bucket.LossEmpty }
 
-// fresh is state i of a group that was never seen. Where an owner was lost nobody can know if the group was used, and
-// limits that start empty then hold what has come since.
-func (p *partition) fresh(g *Group, i int, now bucket.Instant) bucket.State {
-	l := &g.limits[i]
-	if !p.loss.known || !startsEmpty(l) {
-		return bucket.Full(l, now)
+// start makes a group what it is that was never seen. Where an owner was lost nobody can know if it was used, and limits that
+// start empty then hold what has come since.
+func (o *loss) start(s *bucket.Group, g *Group, now bucket.Instant) {
+	if !o.known || !g.startsEmpty {
+		s.Start(now)
+		return
 	}
-	s := bucket.State{Last: p.loss.at}
-	p.loss.refill(&s, l, g.reserve, now)
-	s.Refill(l, now)
-	return s
+	s.Start(o.at)
+	for i := range s.Limits {
+		if startsEmpty(&s.Limits[i]) {
+			s.Exhaust(i, o.at)
+		}
+	}
+	o.refill(s, g, now)
+	s.Refill(now, 0)
 }
 
-// refill brings a bucket up to now, or to the end of the reserve, leaving room for that.
-func (o *loss) refill(s *bucket.State, l *bucket.Limit, reserve int64, now bucket.Instant) {
-	s.RefillTo(l, l.Burst-reserve, min(now, o.ends()))
-}
-
-// fill is refill for a slot: of the limits that start empty, for others keep no reserve.
-func (o *loss) fill(w []uint64, g *Group, now bucket.Instant) {
-	for i := range g.limits {
-		if l := &g.limits[i]; startsEmpty(l) {
-			s := load(w, i)
-			o.refill(&s, l, g.reserve, now)
-			store(w, i, s)
+// refill brings the limits of a group that start empty up to now, or to the end of the reserve, leaving room for that. Others keep
+// no reserve.
+func (o *loss) refill(s *bucket.Group, g *Group, now bucket.Instant) {
+	for i := range s.Limits {
+		if startsEmpty(&s.Limits[i]) {
+			s.RefillOne(i, min(now, o.ends()), g.reserve)
 		}
 	}
 }
@@ -56,7 +54,10 @@ func (t *Table) endReserve(p *partition, now bucket.Instant) {
 	}
 	p.eachSlot(func(w []uint64) {
 		if g := t.limits.at(unpack(w[2])); g.reserve > 0 && !isHot(w[2]) {
-			p.loss.fill(w, g, now)
+			var room [MaxStates]bucket.State
+			s := t.take(p, w, g, &room)
+			p.loss.refill(&s, g, now)
+			put(w, s.States)
 		}
 	})
 	p.loss.reserved = false
@@ -77,34 +78,31 @@ func (t *Table) TakenOver(part int, now bucket.Instant) {
 	took := loss{at: now, known: true, reserved: true}
 	p.eachSlot(func(w []uint64) {
 		g := t.limits.at(unpack(w[2]))
-		p.refill(w, g, now)
+		t.refill(p, w, g, now)
 		out := int64(0)
 		if isHot(w[2]) {
 			l := p.hot.at[place(w[2])].Lender
 			out = l.Out()
 			l.Reserve(g.reserve, took.ends())
 		}
-		for i := range g.limits {
-			store(w, i, lost(load(w, i), &g.limits[i], out, now))
+		var room [MaxStates]bucket.State
+		s := t.take(p, w, g, &room)
+		if out == 0 { // else its lender has brought it up to now
+			s.Refill(now, 0)
 		}
+		for i := range g.limits {
+			switch g.limits[i].OwnerLoss { // a debt stays one
+			case bucket.LossFull:
+				s.Renew(i, now, out)
+			case bucket.LossEmpty:
+				s.Exhaust(i, now)
+			}
+		}
+		put(w, s.States)
 		p.touch(w)
 	})
 	p.loss = took
 	p.settle()
-}
-
-// lost is what a bucket holds after its owner was lost. A debt stays one.
-func lost(s bucket.State, l *bucket.Limit, out int64, now bucket.Instant) bucket.State {
-	if out == 0 { // else its lender has brought it up to now
-		s.Refill(l, now)
-	}
-	switch {
-	case l.OwnerLoss == bucket.LossFull && s.Tokens < l.Burst-out:
-		s.Tokens, s.Frac = l.Burst-out, 0
-	case l.OwnerLoss == bucket.LossEmpty && s.Tokens >= 0:
-		s.Tokens, s.Frac = 0, 0
-	}
-	return s
 }
 
 // learn takes in from a copy that the owner was lost at that time. Of several the latest counts: it is the safe one.

@@ -76,15 +76,14 @@ func (l *lending) has(id bucket.ID, now bucket.Instant, levels ...int64) {
 
 func (l *lending) level(id bucket.ID, now bucket.Instant, i int) int64 {
 	l.t.Helper()
-	var room [headWords + MaxStates*stateWords]uint64
 	p := &l.tb.parts[1]
 	if err := l.tb.enter(p, now); err != nil {
 		l.t.Fatal(err)
 	}
-	l.tb.peek(p, id, l.g, now, room[:headWords+len(l.g.limits)*stateWords])
-	s := load(room[:], i)
-	s.Refill(&l.g.limits[i], now)
-	return s.Tokens
+	var room [MaxStates]bucket.State
+	s, _ := l.tb.peek(p, id, l.g, now, &room)
+	s.States[i].Refill(&l.g.limits[i], now)
+	return s.States[i].Tokens
 }
 
 // ruled is a limit with a rule.

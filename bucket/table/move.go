@@ -2,6 +2,8 @@ package table
 
 import (
 	"fmt"
+
+	"github.com/drossel-dev/drossel/bucket"
 )
 
 // Clear drops all groups of a partition and gives their memory back, with the leases that are out, and forgets that an
@@ -21,12 +23,13 @@ func (t *Table) clear(p *partition) {
 		p.hot.at = nil
 	}
 	p.one, p.more, p.changed, p.loss = nil, nil, nil, loss{}
+	p.log, p.logSize = nil, 0
 	p.settle()
 }
 
 func (p *partition) bytes() (n int64) {
 	p.each(func(s *slab) { n += int64(len(s.words)) * wordBytes })
-	return n
+	return n + int64(p.logSize)*bucket.LogEntryBytes
 }
 
 // Move gives everything in a partition to the same partition of another table, where it replaces what was there. It
@@ -39,13 +42,16 @@ func (t *Table) Move(part int, to *Table) error {
 	if t == to || t.limits != to.limits || len(t.parts) != len(to.parts) {
 		return fmt.Errorf("partition %d cannot move: want another table with the same limits and as many partitions", part)
 	}
-	one, more, hot, lost := t.giveAway(part)
+	one, more, log, hot, lost := t.giveAway(part)
 	p := &to.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	to.clear(p)
 	p.tracked = false
-	p.one, p.more, p.loss = one, more, lost
+	p.one, p.more, p.log, p.loss = one, more, log, lost
+	if log != nil {
+		p.logSize = log.Size()
+	}
 	p.settle()
 	to.bytes.Add(p.bytes())
 	if len(hot) == 0 {
@@ -67,10 +73,11 @@ func (t *Table) Move(part int, to *Table) error {
 }
 
 // giveAway takes everything out of a partition.
-func (t *Table) giveAway(part int) (one *slab, more []*slab, hot []hotSlot, lost loss) {
+func (t *Table) giveAway(part int) (one *slab, more []*slab, log *bucket.Log, hot []hotSlot, lost loss) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	t.countLog(p)
 	if p.hot != nil {
 		hot, p.hot.at = p.hot.at, nil
 	}
@@ -82,8 +89,9 @@ func (t *Table) giveAway(part int) (one *slab, more []*slab, hot []hotSlot, lost
 		}
 	}
 	t.bytes.Add(-p.bytes())
-	one, more, lost = p.one, p.more, p.loss
+	one, more, log, lost = p.one, p.more, p.log, p.loss
 	p.one, p.more, p.changed, p.tracked, p.loss = nil, nil, nil, false, loss{}
+	p.log, p.logSize = nil, 0
 	p.settle()
-	return one, more, hot, lost
+	return one, more, log, hot, lost
 }

@@ -36,12 +36,13 @@ func (t *Table) Close(part int) {
 	p.closed = true
 	p.settle()
 	t.eachHot(p, func(w []uint64, g *Group) {
-		h := p.open(w, g)
-		latest := h.states[0].Last // no time is seen to pass here
-		for _, s := range h.group().States {
+		var room [MaxStates]bucket.State
+		h := t.open(p, w, g, &room)
+		latest := h.States[0].Last // no time is seen to pass here
+		for _, s := range h.States {
 			latest = max(latest, s.Last)
 		}
-		h.lender.TakeBack(h.group(), latest)
+		h.lender.TakeBack(&h.Group, latest)
 		p.close(w, &h)
 	})
 }

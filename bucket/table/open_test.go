@@ -18,7 +18,7 @@ func TestClosed(t *testing.T) {
 	l.tb.Close(1)
 	for _, id := range []bucket.ID{l.id, idOf(7)} {
 		_, _, take := l.tb.Take(1, id, l.g, now, 1)
-		_, takeFor := l.tb.TakeFor(1, id, l.g, now, 1, Asker{Name: "b"})
+		_, takeFor := l.tb.TakeFor(1, id, l.g, now, Asker{Name: "b"}, 1)
 		_, ok, lend := l.tb.Lend(1, id, l.g, now, "b", lease.Request{Number: lease.Number{Seq: 2}})
 		_, _, look := l.tb.Look(1, id, l.g, now, 1)
 		debit := l.tb.Debit(1, id, l.g, now, 1)

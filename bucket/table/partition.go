@@ -17,12 +17,14 @@ type partition struct {
 	ready   bool     // open, and without a reserve: a take may go straight to the buckets
 	closed  bool
 	tracked bool
-	_       [13]byte
+	_       [5]byte
+	log     *bucket.Log // of sliding windows; nil if there is nothing in it
 
 	epoch   uint64      // of the leases lent from now on
 	changed []bucket.ID // while tracked, of the slots that have the changed bit
 	loss    loss
-	_       [16]byte
+	logSize int            // entries of the log that have been counted as memory
+	expired bucket.Instant // when the log was last looked through
 }
 
 // settle keeps ready true to what it stands for.
@@ -60,34 +62,42 @@ func (p *partition) eachSlot(do func(w []uint64)) {
 	})
 }
 
-// fill makes a slot what a group is that was never seen.
-func (p *partition) fill(w []uint64, g *Group, now bucket.Instant) {
-	for i := range g.limits {
-		store(w, i, p.fresh(g, i, now))
-	}
+// start returns the states of a group that was never seen, in room. They may be in the log.
+func (t *Table) start(p *partition, g *Group, room *[MaxStates]bucket.State, now bucket.Instant) bucket.Group {
+	p.logged(g)
+	s := bucket.Group{Limits: g.limits, States: room[:len(g.limits)], Wall: t.wall.Load(), Log: p.log}
+	p.loss.start(&s, g, now)
+	return s
 }
 
-// asNew says whether a slot that is not hot is no different from that of a group that was never seen.
-func (p *partition) asNew(w []uint64, g *Group, now bucket.Instant) bool {
-	for i := range g.limits {
-		l := &g.limits[i]
-		if !load(w, i).IsFull(l, now) || p.loss.known && !p.fresh(g, i, now).IsFull(l, now) {
-			return false
-		}
+// asNew says whether a group that is not hot is no different from one that was never seen.
+func (t *Table) asNew(p *partition, g *Group, s *bucket.Group, now bucket.Instant) bool {
+	if !s.IsNew(now) {
+		return false
 	}
-	return true
+	if !p.loss.known {
+		return true
+	}
+	var room [MaxStates]bucket.State
+	fresh := t.start(p, g, &room, now)
+	defer fresh.Drop()
+	return fresh.IsNew(now)
 }
 
 // refill brings a slot up to now as far as something stands in the way of its filling up: what is out, or may be. The
 // rest happens when the slot is used.
-func (p *partition) refill(w []uint64, g *Group, now bucket.Instant) {
+func (t *Table) refill(p *partition, w []uint64, g *Group, now bucket.Instant) {
 	switch {
 	case isHot(w[2]):
-		h := p.open(w, g)
+		var room [MaxStates]bucket.State
+		h := t.open(p, w, g, &room)
 		h.refill(now)
 		p.close(w, &h)
 	case p.loss.reserved:
-		p.loss.fill(w, g, now)
+		var room [MaxStates]bucket.State
+		s := t.take(p, w, g, &room)
+		p.loss.refill(&s, g, now)
+		put(w, s.States)
 	}
 }
 
@@ -108,33 +118,22 @@ func (p *partition) took(w []uint64, d bucket.Decision, cost int64) {
 
 // hotGroup is a hot group taken out of its slot.
 type hotGroup struct {
+	bucket.Group
 	lender *lease.Lender
-	limits []bucket.Limit
-	states [MaxStates]bucket.State
 	out    int64 // when it was taken out
 	used   bool  // by more than time
 }
 
-func (p *partition) open(w []uint64, g *Group) (h hotGroup) {
-	h.lender, h.limits = p.hot.at[place(w[2])].Lender, g.limits
-	for i := range g.limits {
-		h.states[i] = load(w, i)
-	}
-	h.out = h.lender.Out()
-	return h
-}
-
-func (h *hotGroup) group() lease.Group {
-	return lease.Group{Limits: h.limits, States: h.states[:len(h.limits)]}
+func (t *Table) open(p *partition, w []uint64, g *Group, room *[MaxStates]bucket.State) hotGroup {
+	l := p.hot.at[place(w[2])].Lender
+	return hotGroup{Group: t.take(p, w, g, room), lender: l, out: l.Out()}
 }
 
 // refill brings the group up to now. What burns on the way is a change, and what flows in is none.
-func (h *hotGroup) refill(now bucket.Instant) { h.lender.Refill(h.group(), now) }
+func (h *hotGroup) refill(now bucket.Instant) { h.lender.Refill(&h.Group, now) }
 
 func (p *partition) close(w []uint64, h *hotGroup) {
-	for i := range h.limits {
-		store(w, i, h.states[i])
-	}
+	put(w, h.States)
 	if h.used || h.lender.Out() != h.out {
 		p.touch(w)
 	}

@@ -65,7 +65,7 @@ func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 			if isHot(w[2]) {
 				t.cool(p, w, g, now)
 			}
-			if !isHot(w[2]) && !p.listed(w) && p.asNew(w, g, now) {
+			if !isHot(w[2]) && !p.listed(w) && t.dropIfNew(p, w, g, now) {
 				s.remove(i) // another slot may have moved here: look again
 				g.Release()
 				removed++
@@ -75,6 +75,25 @@ func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 		i++
 	}
 	return removed
+}
+
+// dropIfNew says whether a group is no different from one that was never seen. It then has nothing in the log any more, and else
+// not what has ended.
+func (t *Table) dropIfNew(p *partition, w []uint64, g *Group, now bucket.Instant) bool {
+	if g.plain && !p.loss.known { // nearly all
+		return load(w, 0).IsFull(&g.limits[0], now)
+	}
+	var room [MaxStates]bucket.State
+	s := t.take(p, w, g, &room)
+	if t.asNew(p, g, &s, now) {
+		s.Drop()
+		return true
+	}
+	if g.logs > 0 {
+		s.Refill(now, 0)
+		put(w, s.States)
+	}
+	return false
 }
 
 // Sweep removes from one partition, open or closed, every group that is full at now, gives memory back where little is used, and
@@ -89,5 +108,6 @@ func (t *Table) Sweep(part int, now bucket.Instant) (removed int) {
 			t.resize(s, max(minSlots, s.used*2))
 		}
 	})
+	t.countLog(p)
 	return removed
 }

@@ -24,6 +24,7 @@ type Table struct {
 	parts   []partition
 	max     int64
 	bytes   atomic.Int64 // of all arrays
+	wall    atomic.Int64
 	refused atomic.Uint64
 
 	lending Lending
@@ -47,153 +48,197 @@ func New(partitions int, maxBytes int64, limits *Limits, lending Lending) (*Tabl
 	return t, nil
 }
 
+// SetWall says by how many nanoseconds Unix time is ahead of the instants that the table is given: 0 until it is called. Windows
+// of the clock and the calendar go by that.
+func (t *Table) SetWall(ahead int64) { t.wall.Store(ahead) }
+
 // Take asks every limit of group g for cost (0 to bucket.MaxTokens) at now, and takes it from all or from none. A key
 // not seen before starts full, unless the partition's owner was lost (TakenOver). A group that was last used under other
 // limits carries its levels over. The error is ErrClosed, ErrFull or nil.
 //
-// The answer is that of one limit of the group, and says which: the limit that denied (of several, the one with the
-// longest wait), else the one with the fewest tokens left.
-func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
+// If costs differ, each has those of all limits and cost the largest of them; else it is empty.
+//
+// The answer is that of one limit of the group, and says which, as bucket.Group.Take does.
+func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	if s := p.slab(len(g.limits)); s != nil {
 		w := s.find(id)
-		if w != nil && p.ready && w[2]&(hotFlag|changedFlag|limitsMask) == changedFlag|pack(g.index) { // nearly always
-			d, which = g.take(w, now, cost)
+		if w != nil && p.ready && g.logs == 0 && w[2]&(hotFlag|changedFlag|limitsMask) == changedFlag|pack(g.index) { // nearly always
+			d, which = t.ask(p, w, g, now, cost, each)
 			p.mu.Unlock()
 			return d, which, nil
 		}
 	}
-	d, which, err = t.takeSeldom(p, id, g, now, cost)
+	d, which, err = t.takeSeldom(p, id, g, now, cost, each...)
 	p.mu.Unlock()
 	return d, which, err
 }
 
 // takeSeldom takes from a group that is new, hot, the first to change since changes were collected, or was last used
 // under other limits, and in partitions that are not ready.
-func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
+func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
 	if err := t.enter(p, now); err != nil {
 		return d, 0, err
 	}
-	w := t.find(p, id, g, now)
+	w, err := t.find(p, id, g, now)
+	if err != nil {
+		return d, 0, err
+	}
 	if w == nil {
-		return t.first(p, id, g, now, cost)
+		return t.first(p, id, g, now, cost, each...)
 	}
 	if !isHot(w[2]) {
-		d, which = g.take(w, now, cost)
+		d, which = t.ask(p, w, g, now, cost, each)
 		p.took(w, d, cost)
 		return d, which, nil
 	}
-	h := p.open(w, g)
-	a := h.lender.Local(h.group(), now, cost)
+	var room [MaxStates]bucket.State
+	h := t.open(p, w, g, &room)
+	a := h.lender.Local(&h.Group, now, cost, each...)
 	h.used = true
 	p.close(w, &h)
 	t.tellHolders(id, h.lender, a)
 	return a.Decision, a.Which, nil
 }
 
-// find returns the slot of a group under the limits of g, or nil. If the group is not hot it may be taken from.
-func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) []uint64 {
+// find returns the slot of a group under the limits of g, or nil. If the group is not hot it may be taken from. The error is ErrFull
+// if there is no memory for what a sliding window has to remember.
+func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) ([]uint64, error) {
+	if !t.logRoom(p, g, now) {
+		t.refused.Add(1)
+		return nil, ErrFull
+	}
 	s := p.slab(len(g.limits))
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	w := s.find(id)
 	if w == nil {
-		return nil
+		return nil, nil
 	}
 	old := g
 	if uint32(w[2]) != uint32(pack(g.index)) {
 		old = t.limits.at(unpack(w[2]))
 	}
 	if p.loss.reserved && !isHot(w[2]) { // a lender sees to it itself
-		p.refill(w, old, now)
+		t.refill(p, w, old, now)
 	}
 	if old != g {
 		t.adopt(p, w, old, g, now)
 	}
-	return w
+	return w, nil
 }
 
 // Look answers what Take would, and takes nothing: no slot is made, and no level but by the time that has passed. The
 // error is ErrClosed or nil.
-func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
-	var room [headWords + MaxStates*stateWords]uint64
-	w := room[:headWords+len(g.limits)*stateWords]
+func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
-	if err = t.enter(p, now); err == nil {
-		t.peek(p, id, g, now, w)
-	}
-	p.mu.Unlock()
-	if err != nil {
+	defer p.mu.Unlock()
+	if err = t.enter(p, now); err != nil {
 		return d, 0, err
 	}
-	d, which = g.look(w, now, cost)
+	var room [MaxStates]bucket.State
+	s, mine := t.peek(p, id, g, now, &room)
+	d, which = s.LookEach(now, cost, each)
+	if mine {
+		s.Drop()
+	}
 	return d, which, nil
 }
 
-// peek makes w a copy of a group's slot, under the limits of g.
-func (t *Table) peek(p *partition, id bucket.ID, g *Group, now bucket.Instant, w []uint64) {
-	var found []uint64
+// peek takes the states of a group out under the limits of g, to look at and not to store. Of one that has no slot they are the
+// caller's, who drops them.
+func (t *Table) peek(p *partition, id bucket.ID, g *Group, now bucket.Instant, room *[MaxStates]bucket.State) (s bucket.Group, mine bool) {
+	var w []uint64
 	if s := p.slab(len(g.limits)); s != nil {
-		found = s.find(id)
+		w = s.find(id)
 	}
-	if found == nil {
-		p.fill(w, g, now)
-		return
+	if w == nil {
+		return t.start(p, g, room, now), true
 	}
-	old, out := t.limits.at(unpack(found[2])), int64(0)
-	p.refill(found, old, now)
-	if isHot(found[2]) {
-		out = p.hot.at[place(found[2])].Out()
+	old, out := t.limits.at(unpack(w[2])), int64(0)
+	t.refill(p, w, old, now)
+	if isHot(w[2]) {
+		out = p.hot.at[place(w[2])].Out()
 	}
-	copy(w, found)
+	s = t.take(p, w, old, room)
 	if old != g {
-		carry(w, old, g, now)
-		lower(w, g, out)
+		s = s.Clone()
+		s.Adopt(g.limits, now)
+		s.Cap(out)
 	}
+	return s, false
 }
 
 // first decides for a group that has no slot, and makes one if something was taken: a denial, or a look, leaves the
 // group as full as it was.
-func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
-	var room [headWords + MaxStates*stateWords]uint64
-	w := room[:headWords+len(g.limits)*stateWords]
-	p.fill(w, g, now)
-	d, which = g.take(w, now, cost)
+func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
+	if g.plain && !p.loss.known { // without more than it needs
+		l := &g.limits[0]
+		s := bucket.Full(l, now)
+		if d = s.Take(l, now, cost); !d.Allowed || cost == 0 {
+			return d, 0, nil
+		}
+		w, err := t.newSlot(p, id, g, now)
+		if err != nil {
+			return bucket.Decision{}, 0, err
+		}
+		store(w, 0, s)
+		return d, 0, nil
+	}
+	var room [MaxStates]bucket.State
+	s := t.start(p, g, &room, now)
+	d, which = s.TakeEach(now, cost, each)
 	if !d.Allowed || cost == 0 {
+		s.Drop()
 		return d, which, nil
 	}
-	s, ok := t.room(p, len(g.limits), now)
-	if !ok {
-		t.refused.Add(1)
-		return bucket.Decision{}, 0, ErrFull
+	w, err := t.newSlot(p, id, g, now)
+	if err != nil {
+		s.Drop()
+		return bucket.Decision{}, 0, err
 	}
-	copy(p.insert(s, id, g)[headWords:], w[headWords:])
+	put(w, s.States)
 	return d, which, nil
 }
 
-// freshSlot makes a slot for a group that has none; nil if there is no room.
-func (t *Table) freshSlot(p *partition, id bucket.ID, g *Group, now bucket.Instant) []uint64 {
+// newSlot makes a slot for a group that has none. The error is ErrFull.
+func (t *Table) newSlot(p *partition, id bucket.ID, g *Group, now bucket.Instant) ([]uint64, error) {
 	s, ok := t.room(p, len(g.limits), now)
 	if !ok {
 		t.refused.Add(1)
-		return nil
+		return nil, ErrFull
 	}
-	w := p.insert(s, id, g)
-	p.fill(w, g, now)
-	return w
+	return p.insert(s, id, g), nil
+}
+
+// freshSlot makes a slot of a group that was never seen. The error is ErrFull.
+func (t *Table) freshSlot(p *partition, id bucket.ID, g *Group, now bucket.Instant) ([]uint64, error) {
+	w, err := t.newSlot(p, id, g, now)
+	if err != nil {
+		return nil, err
+	}
+	var room [MaxStates]bucket.State
+	s := t.start(p, g, &room, now)
+	put(w, s.States)
+	return w, nil
 }
 
 // adopt turns a slot over to other limits of the same number.
 func (t *Table) adopt(p *partition, w []uint64, old, g *Group, now bucket.Instant) {
 	if isHot(w[2]) {
-		h := p.open(w, old)
-		h.lender.Adopt(h.group(), g.limits, now)
+		var room [MaxStates]bucket.State
+		h := t.open(p, w, old, &room)
+		h.lender.Adopt(&h.Group, g.limits, now)
 		p.close(w, &h)
 	} else {
-		carry(w, old, g, now)
+		var room [MaxStates]bucket.State
+		p.logged(g)
+		s := t.take(p, w, old, &room)
+		s.Adopt(g.limits, now)
+		put(w, s.States)
 	}
 	p.touch(w)
 	relabel(w, old, g)

@@ -77,23 +77,25 @@ func (c *cluster) contents(at *Table, key int) string {
 	if w == nil {
 		return "nothing"
 	}
-	p.refill(w, g, c.now)
+	at.refill(p, w, g, c.now)
 	ledger := ""
 	if isHot(w[2]) {
 		if l := p.hot.at[place(w[2])]; !l.Idle(c.now) {
 			ledger = fmt.Sprintf(", ledger %x", l.AppendLedger(nil, c.now))
 		}
 	}
-	if ledger == "" && p.asNew(w, g, c.now) {
-		return "nothing"
+	var room [MaxStates]bucket.State
+	all := at.take(p, w, g, &room)
+	if ledger == "" {
+		all.Refill(c.now, 0)
+		put(w, all.States)
+		if at.asNew(p, g, &all, c.now) {
+			return "nothing"
+		}
 	}
 	levels := ""
-	for i, l := range g.Limits() {
-		s := load(w, i)
-		if ledger == "" {
-			s.Refill(&l, c.now)
-		}
-		levels += fmt.Sprintf("%d+%d ", s.Tokens, s.Frac)
+	for i := range all.States {
+		levels += fmt.Sprintf("%x ", all.AppendState(nil, i, c.now))
 	}
 	return levels + ledger
 }

@@ -94,6 +94,8 @@ type decision struct {
 	RetryAfter string `json:"retry_after"`
 	ResetAfter string `json:"reset_after"`
 	LimitName  string `json:"limit_name"`
+	Wait       string `json:"wait"`
+	Overage    bool   `json:"overage"`
 	DecidedBy  string `json:"decided_by"`
 	Node       string `json:"node"`
 	whole      json.RawMessage
@@ -116,6 +118,11 @@ func (d *decision) print(out io.Writer, asJSON bool) error {
 		verdict, when = "denied", ", and no wait can help"
 	case !d.Allowed:
 		verdict, when = "denied", ", retry after "+d.RetryAfter
+	case d.Wait != "":
+		verdict = "allowed, go in " + d.Wait
+	}
+	if d.Overage {
+		verdict += ", as overage"
 	}
 	by := d.DecidedBy
 	if d.Degraded {

@@ -21,9 +21,13 @@ func decision(d policy.Decision) *drosselv1.Decision {
 		Degraded:   d.Degraded,
 		Node:       d.Node,
 		Window:     durationpb.New(d.Window),
+		Overage:    d.Overage,
 	}
 	if !d.Allowed && !d.Never {
 		out.RetryAfter = durationpb.New(d.RetryAfter)
+	}
+	if d.Wait > 0 {
+		out.Wait = durationpb.New(d.Wait)
 	}
 	return out
 }

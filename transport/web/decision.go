@@ -8,7 +8,7 @@ import (
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
-// decision is the JSON of a policy.Decision: every field always there, but for RetryAfter.
+// decision is the JSON of a policy.Decision: every field always there, but for RetryAfter and Wait.
 type decision struct {
 	Allowed    bool     `json:"allowed"`
 	Limit      int64    `json:"limit"`
@@ -22,6 +22,8 @@ type decision struct {
 	Degraded   bool     `json:"degraded"`
 	Node       string   `json:"node"`
 	Window     seconds  `json:"window"`
+	Wait       *seconds `json:"wait,omitempty"` // before it goes; nil if it need not
+	Overage    bool     `json:"overage"`
 }
 
 func newDecision(d policy.Decision) decision {
@@ -37,10 +39,15 @@ func newDecision(d policy.Decision) decision {
 		Degraded:   d.Degraded,
 		Node:       d.Node,
 		Window:     seconds(d.Window),
+		Overage:    d.Overage,
 	}
 	if !d.Allowed && !d.Never {
 		retry := seconds(d.RetryAfter)
 		out.RetryAfter = &retry
+	}
+	if d.Wait > 0 {
+		wait := seconds(d.Wait)
+		out.Wait = &wait
 	}
 	return out
 }

@@ -126,7 +126,7 @@ type CheckRequest struct {
 	Attributes map[string]string `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The number of tokens to take. Absent means 1; 0 takes none, and answers as a take of 1 would be answered.
 	Cost *int64 `protobuf:"varint,4,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
-	// Costs by unit, for limits that count another unit than requests.
+	// Costs by unit, for limits that count another unit than requests: a unit that is missing costs 0.
 	Costs map[string]int64 `protobuf:"bytes,5,rep,name=costs,proto3" json:"costs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Applied instead of the policy's limits, in a bucket apart from the policy's.
 	Limit *Limit `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -283,7 +283,8 @@ func (x *Limit) GetBurst() int64 {
 type Decision struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Allowed bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	// That limit's burst, in tokens.
+	// What that limit admits at one instant when nothing was taken, in tokens: its burst; of a quota, with its overage; of a
+	// pacer, how many requests of cost 1 may go or wait.
 	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// What is left of it, in whole tokens. Decided by a lease or deny lease, the numbers are an estimate: the owner's last
 	// word, what has arrived since, and what is left at the node that was asked.
@@ -291,7 +292,7 @@ type Decision struct {
 	// How long until the same request fits if nobody else takes. Absent when allowed, and when no wait can help. Of a
 	// leased key it is when to ask again, and no promise.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=retry_after,json=retryAfter,proto3,oneof" json:"retry_after,omitempty"`
-	// How long until the bucket is full if nobody takes.
+	// How long until nothing counts as taken any more if nobody takes.
 	ResetAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=reset_after,json=resetAfter,proto3" json:"reset_after,omitempty"`
 	// No wait can help: the cost is above the burst, or the bucket does not refill.
 	Never     bool      `protobuf:"varint,6,opt,name=never,proto3" json:"never,omitempty"`
@@ -302,8 +303,13 @@ type Decision struct {
 	Degraded bool `protobuf:"varint,10,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// The stable id of the node that decided; for a sample, of the one that decided the check before.
 	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
-	// The time in which an empty bucket of that limit becomes full; 0 if it does not refill.
-	Window        *durationpb.Duration `protobuf:"bytes,12,opt,name=window,proto3" json:"window,omitempty"`
+	// The length of that limit's window, of a month 31 days and of a year 366. Of a token bucket the time in which an empty
+	// one becomes full; 0 if it does not refill.
+	Window *durationpb.Duration `protobuf:"bytes,12,opt,name=window,proto3" json:"window,omitempty"`
+	// How long an admitted request has to wait before it goes, if a limit is a pacer. Absent if it need not.
+	Wait *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3,oneof" json:"wait,omitempty"`
+	// A quota admitted the request beyond its amount, as its overage allows.
+	Overage       bool `protobuf:"varint,14,opt,name=overage,proto3" json:"overage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,6 +426,20 @@ func (x *Decision) GetWindow() *durationpb.Duration {
 		return x.Window
 	}
 	return nil
+}
+
+func (x *Decision) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *Decision) GetOverage() bool {
+	if x != nil {
+		return x.Overage
+	}
+	return false
 }
 
 type CheckBatchRequest struct {
@@ -676,7 +696,7 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x05Limit\x12\x12\n" +
 	"\x04rate\x18\x01 \x01(\tR\x04rate\x12\x19\n" +
 	"\x05burst\x18\x02 \x01(\x03H\x00R\x05burst\x88\x01\x01B\b\n" +
-	"\x06_burst\"\xcb\x03\n" +
+	"\x06_burst\"\xa2\x04\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1c\n" +
@@ -694,8 +714,11 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\bdegraded\x18\n" +
 	" \x01(\bR\bdegraded\x12\x12\n" +
 	"\x04node\x18\v \x01(\tR\x04node\x121\n" +
-	"\x06window\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06windowB\x0e\n" +
-	"\f_retry_after\"E\n" +
+	"\x06window\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06window\x122\n" +
+	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationH\x01R\x04wait\x88\x01\x01\x12\x18\n" +
+	"\aoverage\x18\x0e \x01(\bR\aoverageB\x0e\n" +
+	"\f_retry_afterB\a\n" +
+	"\x05_wait\"E\n" +
 	"\x11CheckBatchRequest\x120\n" +
 	"\x06checks\x18\x01 \x03(\v2\x18.drossel.v1.CheckRequestR\x06checks\"B\n" +
 	"\x12CheckBatchResponse\x12,\n" +
@@ -760,19 +783,20 @@ var file_drosselv1_drossel_proto_depIdxs = []int32{
 	10, // 4: drossel.v1.Decision.reset_after:type_name -> google.protobuf.Duration
 	0,  // 5: drossel.v1.Decision.decided_by:type_name -> drossel.v1.DecidedBy
 	10, // 6: drossel.v1.Decision.window:type_name -> google.protobuf.Duration
-	1,  // 7: drossel.v1.CheckBatchRequest.checks:type_name -> drossel.v1.CheckRequest
-	6,  // 8: drossel.v1.CheckBatchResponse.results:type_name -> drossel.v1.Result
-	3,  // 9: drossel.v1.Result.decision:type_name -> drossel.v1.Decision
-	7,  // 10: drossel.v1.Result.error:type_name -> drossel.v1.Error
-	1,  // 11: drossel.v1.RateLimiter.Check:input_type -> drossel.v1.CheckRequest
-	4,  // 12: drossel.v1.RateLimiter.CheckBatch:input_type -> drossel.v1.CheckBatchRequest
-	3,  // 13: drossel.v1.RateLimiter.Check:output_type -> drossel.v1.Decision
-	5,  // 14: drossel.v1.RateLimiter.CheckBatch:output_type -> drossel.v1.CheckBatchResponse
-	13, // [13:15] is the sub-list for method output_type
-	11, // [11:13] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	10, // 7: drossel.v1.Decision.wait:type_name -> google.protobuf.Duration
+	1,  // 8: drossel.v1.CheckBatchRequest.checks:type_name -> drossel.v1.CheckRequest
+	6,  // 9: drossel.v1.CheckBatchResponse.results:type_name -> drossel.v1.Result
+	3,  // 10: drossel.v1.Result.decision:type_name -> drossel.v1.Decision
+	7,  // 11: drossel.v1.Result.error:type_name -> drossel.v1.Error
+	1,  // 12: drossel.v1.RateLimiter.Check:input_type -> drossel.v1.CheckRequest
+	4,  // 13: drossel.v1.RateLimiter.CheckBatch:input_type -> drossel.v1.CheckBatchRequest
+	3,  // 14: drossel.v1.RateLimiter.Check:output_type -> drossel.v1.Decision
+	5,  // 15: drossel.v1.RateLimiter.CheckBatch:output_type -> drossel.v1.CheckBatchResponse
+	14, // [14:16] is the sub-list for method output_type
+	12, // [12:14] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_drosselv1_drossel_proto_init() }
