@@ -196,8 +196,8 @@ func (g *Group) RefillOne(i int, now Instant, out int64) {
 	switch l.Algorithm {
 	case TokenBucket:
 		*s = s.upTo(l, l.Burst-out, now)
-	case Pacer:
-		*s = s.upTo(l, 0, now)
+	case Pacer: // what is held has not gone yet, and is ahead of everybody
+		*s = s.upTo(l, -out, now)
 	case SlidingWindow:
 		if l.IsLogged() {
 			g.Log.expire(l, s, now)

@@ -81,14 +81,31 @@ func (g *Group) Restore(i int, tokens int64, taken Instant) {
 	}
 }
 
-// Edge is how long it is at now until the first window of a group ends and counts anew: the longest Duration if none does.
+// Settle counts tokens that were taken from one limit at an instant as taken now: what was held for a while has been used only now.
+// It matters to sliding windows alone, for what is held is out, and does not make room in others.
+func (g *Group) Settle(i int, tokens int64, taken, now Instant) {
+	if l := &g.Limits[i]; l.Algorithm == SlidingWindow && taken < now {
+		g.Restore(i, tokens, taken)
+		g.charge(i, tokens)
+	}
+}
+
+// Edge is how long it is at now until some window of a group forgets what is taken now, or counts anew: the longest Duration if none
+// does.
 func (g *Group) Edge(now Instant) (left time.Duration) {
 	left = math.MaxInt64
 	for i := range g.States {
-		if l := &g.Limits[i]; l.Algorithm > SlidingWindow {
-			_, ends := g.States[i].rolled(l, l.Burst, now, g.Wall)
-			left = min(left, ends)
+		l, ends := &g.Limits[i], time.Duration(math.MaxInt64)
+		switch {
+		case l.IsLogged():
+			ends = l.Per
+		case l.isCounters():
+			_, gone := g.States[i].slid(l, now)
+			ends = l.Per - gone
+		case l.Algorithm > SlidingWindow:
+			_, ends = g.States[i].rolled(l, l.Burst, now, g.Wall)
 		}
+		left = min(left, ends)
 	}
 	return left
 }

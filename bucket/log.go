@@ -89,29 +89,48 @@ func (g *Log) all(s State) iter.Seq2[Instant, int64] {
 func (g *Log) pop(s *State) {
 	newest := uint32(s.Frac)
 	oldest := g.entries[newest-1].next
-	e := &g.entries[oldest-1]
-	s.Tokens += int64(e.cost)
-	if oldest == newest {
-		s.Frac = 0
-	} else {
-		g.entries[newest-1].next = e.next
-	}
-	*e = logged{next: g.free}
-	g.free = oldest
-	g.used--
+	s.Tokens += int64(g.entries[oldest-1].cost)
+	g.unlink(s, newest, oldest)
 }
 
 // restore takes tokens off the entry of an instant, if it is still there.
 func (g *Log) restore(s *State, tokens int64, at Instant) {
-	for i, first := uint32(s.Frac), true; i != 0 && (first || i != uint32(s.Frac)); first = false {
-		if e := &g.entries[i-1]; e.at == at {
+	newest := uint32(s.Frac)
+	if newest == 0 {
+		return
+	}
+	for before := newest; ; {
+		i := g.entries[before-1].next
+		e := &g.entries[i-1]
+		if e.at == at {
 			tokens = min(tokens, int64(e.cost))
-			e.cost -= uint32(tokens)
 			s.Tokens += tokens
+			if e.cost -= uint32(tokens); e.cost == 0 {
+				g.unlink(s, before, i)
+			}
 			return
 		}
-		i = g.entries[i-1].next
+		if before = i; i == newest {
+			return
+		}
 	}
+}
+
+// unlink frees an entry, given the one before it.
+func (g *Log) unlink(s *State, before, i uint32) {
+	e := &g.entries[i-1]
+	switch {
+	case before == i:
+		s.Frac = 0
+	case uint64(i) == s.Frac:
+		s.Frac = uint64(before)
+		fallthrough
+	default:
+		g.entries[before-1].next = e.next
+	}
+	*e = logged{next: g.free}
+	g.free = i
+	g.used--
 }
 
 // drop forgets what a window has admitted.

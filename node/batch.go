@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -19,6 +20,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		return results
 	}
 	var away []awaited
+	var together sync.WaitGroup // those that need several keys
 	v := n.view.Load()
 	now := n.clock.Now()
 	until, inTime := n.until(ctx)
@@ -27,6 +29,10 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		h, err := n.policyOf(&reqs[i])
 		if err != nil {
 			r.Err = err
+			continue
+		}
+		if h.with != nil {
+			together.Go(func() { r.Decision, r.Err = h.checkAll(ctx, reqs[i]) })
 			continue
 		}
 		var q question
@@ -56,6 +62,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		}
 		w.handle.done()
 	}
+	together.Wait()
 	return results
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
@@ -16,6 +17,7 @@ type call struct {
 	check   transport.Check
 	group   *table.Group
 	begun   time.Duration // on the node's timer clock
+	asked   bucket.Instant
 	expires time.Duration // on the node's timer clock
 	answer  transport.Answer
 	done    chan struct{} // one token when complete; unused if relay is set
@@ -64,12 +66,16 @@ func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
 	if until <= now {
 		return nil
 	}
-	if len(q.each) > 0 && l.version.Load() < transport.CostsVersion {
+	if (len(q.each) > 0 || q.hold != nil) && l.version.Load() < transport.CostsVersion {
 		return nil
 	}
 	c := n.newCall()
 	c.group, c.begun, c.expires = h.group, now, until
 	c.check = transport.Check{ID: q.id, Cost: q.cost, Costs: q.each, Look: q.look, Leases: q.leases, Demand: q.demand}
+	if q.hold != nil {
+		c.check.Hold, c.check.Life = q.hold.id, q.hold.life
+	}
+	c.asked = n.clock.Now()
 	if !l.enqueue(c) {
 		c.recycle()
 		return nil
@@ -86,12 +92,16 @@ func (h *Handle) finish(ctx context.Context, q *question, req *policy.Request, l
 			<-c.done // it is being completed this moment
 		}
 		c.recycle()
+		q.forget(l)
 		return false, ctx.Err()
 	}
-	a, begun := c.answer, c.begun
+	a, begun, asked := c.answer, c.begun, c.asked
 	c.recycle()
 	if a.Status != transport.Decided || int(a.Which) >= len(h.limits) {
 		h.node.counters.fault(a.Status)
+		if a.Status == transport.Unreachable {
+			q.forget(l)
+		}
 		if a.Status == transport.Full { // it would be the next time
 			h.unreachable(h.node.view.Load(), q, d)
 		}
@@ -106,8 +116,11 @@ func (h *Handle) finish(ctx context.Context, q *question, req *policy.Request, l
 		l.trip.observe(took)
 		h.answered(l, q, req, &a)
 	}
+	if q.hold != nil {
+		q.hold.heldBy(l, &a, asked)
+	}
 	h.tell(d, a.Decision, int(a.Which), policy.Owner, by)
-	h.count(q.part, d.Allowed, decidedElsewhere)
+	h.count(q, d.Allowed, decidedElsewhere)
 	return true, nil
 }
 

@@ -36,6 +36,9 @@ func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decisi
 	if err := n.accepts(ctx); err != nil {
 		return d, err
 	}
+	if h.with != nil {
+		return h.checkAll(ctx, req)
+	}
 	var q question
 	if err := h.read(&req, &q); err != nil { // 2 identity: whose bucket, in which partition
 		return d, err
@@ -65,6 +68,7 @@ type question struct {
 	each []int64 // the costs of all limits if they differ
 	look bool
 
+	hold   *pledge      // if the cost is to be taken aside
 	leases bool         // the owner may lend
 	demand lease.Demand // what is known of it here
 	owed   int64        // part of cost that is not the request's own, but that of sampled ones before
@@ -121,7 +125,7 @@ func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) bool {
 	switch a, which, err := n.take(h.group, q, now); {
 	case err == nil:
 		h.tell(d, a, which, policy.Owner, n.name)
-		h.count(q.part, d.Allowed, decidedHere)
+		h.count(q, d.Allowed, decidedHere)
 	case errors.Is(err, table.ErrClosed):
 		return false
 	default:
@@ -132,6 +136,9 @@ func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) bool {
 
 // take asks the table.
 func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.Decision, which int, err error) {
+	if q.hold != nil {
+		return n.hold(n.owned, heldHere, g, q, now, q.hold.costs)
+	}
 	if q.look {
 		return n.owned.Look(q.part, q.id, g, now, q.cost, q.each...)
 	}

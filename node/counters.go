@@ -38,7 +38,16 @@ type stripe struct {
 	_       [128 - 16*wheres]byte // whole cache lines
 }
 
-func (h *Handle) count(part int, allowed bool, w where) {
+// count counts a decision, but for one of several keys: that is counted when it is made.
+func (h *Handle) count(q *question, allowed bool, w where) {
+	if q.hold != nil {
+		q.hold.by = w
+		return
+	}
+	h.add(q.part, allowed, w)
+}
+
+func (h *Handle) add(part int, allowed bool, w where) {
 	c := &h.counts.stripes[part%len(h.counts.stripes)].decided[w]
 	if allowed {
 		c.allowed.Add(1)

@@ -58,6 +58,7 @@ func (l *link) send(ctx context.Context, p transport.Peer) error {
 	s := p.Checks()
 	var f transport.ChecksFrame
 	var leases transport.LeasesFrame
+	var ends transport.HoldsFrame
 	var b []byte
 	var sent bool
 	var err error
@@ -79,6 +80,11 @@ func (l *link) send(ctx context.Context, p transport.Peer) error {
 			if err := s.Send(b); err != nil {
 				return err
 			}
+		}
+		if b, sent, err = l.sendEnds(s, &ends, b); err != nil {
+			return err
+		} else if sent {
+			idle = false
 		}
 		if b, sent, err = l.sendWords(s, b); err != nil {
 			return err

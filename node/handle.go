@@ -28,8 +28,9 @@ type Handle struct {
 	rules   rules
 	shares  shares
 	counts  *counts
-	memo    *memo    // nil if inline
-	sampler *sampler // nil if every check is decided
+	memo    *memo     // nil if inline
+	sampler *sampler  // nil if every check is decided
+	with    []*Handle // the policies that it is decided with
 }
 
 // Handle returns the handle of a policy. The error wraps policy.ErrUnknownPolicy.

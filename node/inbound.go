@@ -60,6 +60,7 @@ type sentLimits struct {
 func (in *inbound) serve() error {
 	var f transport.ChecksFrame
 	var leases transport.LeasesFrame
+	var ends transport.HoldsFrame
 	for {
 		frame, err := in.stream.Recv()
 		if err != nil {
@@ -67,6 +68,10 @@ func (in *inbound) serve() error {
 		}
 		if transport.IsWord(frame) {
 			err = in.hear(frame)
+		} else if transport.IsHolds(frame) {
+			if err = transport.DecodeHolds(frame, &ends); err == nil {
+				in.endHolds(&ends)
+			}
 		} else if transport.IsLeases(frame) {
 			if err = transport.DecodeLeases(frame, &leases); err == nil {
 				err = in.lend(&leases)
@@ -164,6 +169,9 @@ func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.
 	a.Number = c.Number
 	var d lease.Answered
 	var err error
+	if c.Hold != (lease.HoldID{}) {
+		return in.hold(c, part, g, now)
+	}
 	if c.Look {
 		d.Decision, d.Which, err = n.owned.Look(part, c.ID, g, now, c.Cost, c.Costs...)
 	} else {

@@ -40,8 +40,9 @@ type link struct {
 	queued   int     // of them not nil
 	slots    []slot  // sent
 	free     []uint32
-	frames   uint64 // sent on this connection
-	dequeued uint64 // of them taken by the peer
+	ends     []transport.HoldEnd // of holds, to be sent
+	frames   uint64              // sent on this connection
+	dequeued uint64              // of them taken by the peer
 }
 
 // slot holds a call that was sent. Its generation is part of the call's number on the wire, so that an answer that
@@ -107,6 +108,7 @@ func (l *link) set(s linkState, err error) {
 	if s >= down {
 		lost = l.takeIfLocked(func(*call) bool { return true }, nil)
 		l.queue = l.queue[:0]
+		l.ends = nil
 	}
 	l.mu.Unlock()
 	for _, c := range lost {

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/ring"
@@ -41,6 +43,8 @@ type Node struct {
 	copies     *table.Table // of other owners' buckets
 	arriving   *table.Table // buckets of partitions that are on their way here
 	debts      debts
+	holder     uint64        // names this process in holds
+	holds      atomic.Uint64 // the number of the last one
 
 	inlineCounts counts
 	counters     counters
@@ -157,6 +161,12 @@ func New(cfg Config) (*Node, error) {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
 		}
 	}
+	for _, h := range n.handles {
+		for _, name := range h.policy.Together() {
+			h.with = append(h.with, n.handles[name])
+		}
+	}
+	n.holder = xxhash.Sum64String(n.debtor(n.name, n.boot))
 	n.view.Store(&view{self: outside, rank: outside})
 	n.open.Store(new([]*link))
 	n.ways.Store(new(map[string]*link))

@@ -70,7 +70,12 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 		p.redirect(l)
 	}
 	trip := l.trip.get()
-	v := p.Check(now, q.cost, trip, q.each...)
+	var v lease.Verdict
+	if q.hold != nil {
+		v = q.holdIn(p, now, trip)
+	} else {
+		v = p.Check(now, q.cost, trip, q.each...)
+	}
 	p.consider(now, trip, v == lease.Forward)
 	if v == lease.Forward {
 		q.demand = p.Demand(now)
@@ -81,10 +86,10 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 	s.mu.Unlock()
 	if v == lease.Spent {
 		h.tell(d, a, which, policy.Lease, n.name)
-		h.count(q.part, true, decidedByLease)
+		h.count(q, true, decidedByLease)
 	} else {
 		h.tell(d, a, which, policy.DenyLease, n.name)
-		h.count(q.part, false, decidedByDenyLease)
+		h.count(q, false, decidedByDenyLease)
 	}
 	return true
 }

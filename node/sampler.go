@@ -71,7 +71,7 @@ func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	if d.Allowed {
 		t.owed += q.cost
 	}
-	h.count(q.part, d.Allowed, decidedBySample)
+	h.count(q, d.Allowed, decidedBySample)
 	return true
 }
 

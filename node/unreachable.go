@@ -53,7 +53,7 @@ func (h *Handle) unreachable(v *view, q *question, d *policy.Decision) {
 	which := h.byRule(v, q, d)
 	d.Degraded = true
 	h.node.byRule[h.limits[which].OnUnreachable].Add(1)
-	h.count(q.part, d.Allowed, decidedByRule)
+	h.count(q, d.Allowed, decidedByRule)
 }
 
 // byRule decides, and returns the limit that spoke.
@@ -110,7 +110,18 @@ func (h *Handle) askShare(v *view, q *question) (a bucket.Decision, which int) {
 			cost, each = max(cost, q.each[i]), append(each, q.each[i])
 		}
 	}
-	if now := n.clock.Now(); q.look {
+	now := n.clock.Now()
+	if q.hold != nil {
+		costs := each
+		if costs == nil {
+			costs = q.hold.costs[:r.locals]
+		}
+		if a, which, err = n.hold(n.local, heldInShare, g, q, now, costs); err != nil {
+			return bucket.Decision{}, int(r.local[0])
+		}
+		return a, int(r.local[which])
+	}
+	if q.look {
 		a, which, err = n.local.Look(q.part, q.id, g, now, cost, each...)
 	} else {
 		a, which, err = n.local.Take(q.part, q.id, g, now, cost, each...)

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/lease"
@@ -36,6 +37,9 @@ type Answer struct {
 	Decision bucket.Decision
 	// Deny is a deny lease; For is at most an hour, Cost 0 to bucket.MaxTokens. One for no time is not sent.
 	Deny lease.Deny
+	// Life is for how long from when it was first asked for a hold may be committed, at most an hour; 0 if nothing is held. It is sent
+	// if Status is Decided.
+	Life time.Duration
 	// By is the stable id of the node that decided if it is not the one that was asked; with NotOwner, a hint at the one
 	// that would. It may come with any Status.
 	By string
@@ -54,6 +58,7 @@ const (
 	flagBy       byte = 1 << 4
 	flagOffer    byte = 1 << 5
 	flagDeny     byte = 1 << 6
+	flagHeld     byte = 1 << 7
 	maxNameBytes      = 255
 )
 
@@ -76,6 +81,9 @@ func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 		if a.Status == Decided && a.Deny.For > 0 {
 			flags |= flagDeny
 		}
+		if a.Status == Decided && a.Life > 0 {
+			flags |= flagHeld
+		}
 		b = append(b, flags)
 		b = binary.AppendUvarint(b, a.Number)
 		if a.By != "" {
@@ -89,6 +97,9 @@ func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 		}
 		if flags&flagDeny != 0 {
 			b = appendDeny(b, a.Deny)
+		}
+		if flags&flagHeld != 0 {
+			b = binary.AppendUvarint(b, uint64(a.Life))
 		}
 	}
 	return b
@@ -115,6 +126,9 @@ func DecodeAnswers(frame []byte, f *AnswersFrame) error {
 			}
 			if flags&flagDeny != 0 {
 				a.Deny = r.deny()
+			}
+			if flags&flagHeld != 0 {
+				a.Life = r.term()
 			}
 		}
 		if a.Status >= statuses || a.Which >= maxStates {

@@ -20,6 +20,10 @@ type Check struct {
 	Cost int64
 	// Costs are those of each limit, 0 to bucket.MaxTokens, if they differ; else nil. Only to peers of CostsVersion.
 	Costs []int64
+	// Hold, unless zero, has the cost taken aside for a check of several keys, for Life: at most an hour. Only to peers of
+	// CostsVersion.
+	Hold lease.HoldID
+	Life time.Duration
 	// Within is how long the sender waits for the answer, from when it sent the frame.
 	Within time.Duration
 	// Look takes nothing.
@@ -52,6 +56,7 @@ const (
 	flagLeases byte = 1 << 3
 	flagDemand byte = 1 << 4
 	flagCosts  byte = 1 << 5
+	flagHold   byte = 1 << 6
 )
 
 // AppendChecks appends the frame to b.
@@ -75,6 +80,9 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 		if c.Costs != nil {
 			flags |= flagCosts
 		}
+		if c.Hold != (lease.HoldID{}) {
+			flags |= flagHold
+		}
 		b = append(b, flags)
 		b = appendID(b, c.ID)
 		b = binary.AppendUvarint(b, c.Number)
@@ -86,6 +94,9 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 		}
 		if flags&flagCosts != 0 {
 			b = appendCosts(b, c.Costs)
+		}
+		if flags&flagHold != 0 {
+			b = binary.AppendUvarint(appendHoldID(b, c.Hold), uint64(c.Life))
 		}
 	}
 	return b
@@ -113,6 +124,9 @@ func DecodeChecks(frame []byte, f *ChecksFrame) error {
 		}
 		if flags&flagCosts != 0 {
 			c.Costs = r.costs()
+		}
+		if flags&flagHold != 0 {
+			c.Hold, c.Life = r.holdID(), r.term()
 		}
 		f.Checks = append(f.Checks, c)
 	}

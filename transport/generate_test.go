@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // The generators make every value that may be sent, edges more often than chance would.
@@ -70,8 +71,15 @@ func anyChecksFrame() *rapid.Generator[ChecksFrame] {
 		if rapid.Bool().Draw(t, "each") {
 			costs = rapid.SliceOfN(numbers(bucket.MaxTokens), 1, maxStates).Draw(t, "costs")
 		}
+		var hold lease.HoldID
+		var life time.Duration
+		if rapid.Bool().Draw(t, "held") {
+			hold, life = lease.HoldID{Node: rapid.Uint64Min(1).Draw(t, "node"), Number: rapid.Uint64().Draw(t, "hold")}, anyTerm().Draw(t, "life")
+		}
 		return Check{
 			Costs:  costs,
+			Hold:   hold,
+			Life:   life,
 			Number: rapid.Uint64().Draw(t, "number"),
 			ID:     anyID().Draw(t, "id"),
 			Limits: anyRef().Draw(t, "limits"),
@@ -109,6 +117,7 @@ func anyAnswersFrame() *rapid.Generator[AnswersFrame] {
 			}
 			a.Offer = rapid.Bool().Draw(t, "offer")
 			a.Deny = anyDeny().Draw(t, "deny")
+			a.Life = anyTerm().Draw(t, "life")
 		}
 		return a
 	})

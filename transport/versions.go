@@ -7,7 +7,7 @@ const (
 	MaxVersion = 6
 )
 
-// CostsVersion is the first version in which a check has a cost for each limit.
+// CostsVersion is the first version in which a check has a cost for each limit, and in which there are holds.
 const CostsVersion = 6
 
 // Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.

@@ -28,6 +28,7 @@ const (
 	typeLeases  frameType = 8
 	typeGrants  frameType = 9
 	typeWord    frameType = 10
+	typeHolds   frameType = 11
 )
 
 // reader takes a frame apart. The first failure sticks, and zero values follow it, so that a decoder checks once.

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -61,6 +62,21 @@ func (b *Borrower) Check(now bucket.Instant, cost int64, roundTrip time.Duration
 		b.probe = now + bucket.Instant(2*roundTrip)
 	}
 	return Forward
+}
+
+// HoldCheck is Check for a cost that is taken aside in the purse and not spent yet; costs has those of all limits.
+func (b *Borrower) HoldCheck(now bucket.Instant, cost int64, costs []int64, roundTrip time.Duration) (h Hold, v Verdict) {
+	b.demand.add(now, cost)
+	b.checked = now
+	h, ok := b.Hold(now, costs)
+	switch {
+	case ok:
+		b.used = now
+		return h, Spent
+	case slices.Min(costs) == cost && b.denies(now, cost):
+		return h, Denied
+	}
+	return h, Forward
 }
 
 // denies says whether the owner's word denies a cost that the purse can't pay.

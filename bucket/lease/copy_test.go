@@ -159,10 +159,10 @@ func TestBelowZero(t *testing.T) {
 	if a := l.Local(&l.g, sec, 1); a.Decision.Allowed {
 		t.Errorf("at the owner: %+v", a)
 	}
-	if l.Hold(&l.g, sec, HoldID{1, 1}, []int64{1, 1}, time.Second) {
+	if l.setAside(&l.g, sec, HoldID{1, 1}, []int64{1, 1}, time.Second) {
 		t.Error("held of what is not there")
 	}
-	if !l.Hold(&l.g, sec, HoldID{1, 2}, []int64{0, 1}, time.Second) || !l.PutBack(&l.g, sec, HoldID{1, 2}) {
+	if !l.setAside(&l.g, sec, HoldID{1, 2}, []int64{0, 1}, time.Second) || !l.PutBack(&l.g, sec, HoldID{1, 2}) {
 		t.Error("a cost of nothing is not held")
 	}
 	l.Refill(&l.g, sec+501*ms)
@@ -183,7 +183,7 @@ func everything() *owner {
 	o.entries[0].answer.Deny = Deny{time.Millisecond, 1}
 	o.gets(ms, localName, Request{Number: Number{0, 1}}, TTL, 6)
 	o.Reserve(250, 2*sec)
-	o.Hold(&o.g, ms, HoldID{4, 5}, []int64{1, 3}, time.Second)
+	o.setAside(&o.g, ms, HoldID{4, 5}, []int64{1, 3}, time.Second)
 	o.Settle(&o.g, ms, HoldID{6, 7}, 1, time.Minute)
 	o.Settle(&o.g, ms, HoldID{8, 9}, 1, 0) // forgotten already
 	return o

@@ -21,25 +21,31 @@ type hold struct {
 	ends  bucket.Instant
 }
 
-// Hold takes costs, one for each state, aside for life; false if a state has not got its cost, or nothing is asked for.
-// Asked again with the same id it answers the same. life is what the coordinator may count on from when it first sent:
-// the caller has cut it at the edge of a window.
-func (l *Ledger) Hold(g *bucket.Group, now bucket.Instant, id HoldID, costs []int64, life time.Duration) bool {
+// Hold takes costs, one for each limit, aside for life; the answer is that of a take, which is an admission if they are held. Asked
+// again with the same id it holds nothing more, and says so again; for no time, or for other costs than there are limits, it holds
+// nothing. life is what the coordinator may count on from when it first sent: the caller has cut it at the edge of a window.
+func (l *Ledger) Hold(g *bucket.Group, now bucket.Instant, id HoldID, life time.Duration, costs []int64) (d bucket.Decision, which int) {
 	l.Refill(g, now)
 	if l.findHold(id) >= 0 {
-		return true
+		return g.Look(now, 0)
 	}
 	if life <= 0 || len(costs) != len(g.States) || slices.Min(costs) < 0 {
-		return false
+		return d, 0
 	}
-	if d, _ := g.TakeEach(now, 0, costs); !d.Allowed {
-		return false
+	if d, which = g.TakeEach(now, 0, costs); !d.Allowed {
+		return d, which
 	}
 	h := hold{id: id, costs: slices.Clone(costs), cost: slices.Max(costs), taken: now, ends: now + burnAfter(life)}
 	l.out += h.cost
 	l.holds = append(l.holds, h)
 	l.burnsAt(h.ends)
-	return true
+	return d, which
+}
+
+// HoldLife is for how long a group can hold something at now that is asked for as long as life: it dies with the first window.
+func HoldLife(g *bucket.Group, now bucket.Instant, life time.Duration) time.Duration {
+	edge := g.Edge(now)
+	return min(life, edge-edge/(burnSlack+1)-1)
 }
 
 // Commit spends a hold for good. An unknown one, which was put back or has burned, is ignored: false.
@@ -48,6 +54,9 @@ func (l *Ledger) Commit(g *bucket.Group, now bucket.Instant, id HoldID) bool {
 	i := l.findHold(id)
 	if i < 0 {
 		return false
+	}
+	for j, cost := range l.holds[i].costs {
+		g.Settle(j, cost, l.holds[i].taken, now)
 	}
 	l.drop(i)
 	return true

@@ -12,7 +12,7 @@ func TestHold(t *testing.T) {
 	const life = 320 * time.Millisecond
 	t.Run("I9 a hold is out until it is committed", func(t *testing.T) {
 		o := owns(perSec(10, 10))
-		if !o.Hold(&o.g, 0, id, []int64{4}, life) {
+		if !o.setAside(&o.g, 0, id, []int64{4}, life) {
 			t.Fatal("not held")
 		}
 		o.take(0, 6)
@@ -24,7 +24,7 @@ func TestHold(t *testing.T) {
 	})
 	t.Run("I9 what is put back is back", func(t *testing.T) {
 		o := owns(perSec(0, 10), perSec(0, 5))
-		o.Hold(&o.g, 0, id, []int64{4, 1}, life)
+		o.setAside(&o.g, 0, id, []int64{4, 1}, life)
 		o.has(t, 0, 4, 6, 4)
 		if !o.PutBack(&o.g, 0, id) || o.PutBack(&o.g, 0, id) || o.Commit(&o.g, 0, id) {
 			t.Error("not put back once")
@@ -33,7 +33,7 @@ func TestHold(t *testing.T) {
 	})
 	t.Run("I9 the same hold is taken once", func(t *testing.T) {
 		o := owns(perSec(0, 10))
-		if !o.Hold(&o.g, 0, id, []int64{6}, life) || !o.Hold(&o.g, ms, id, []int64{6}, life) {
+		if !o.setAside(&o.g, 0, id, []int64{6}, life) || !o.setAside(&o.g, ms, id, []int64{6}, life) {
 			t.Error("not answered alike")
 		}
 		o.has(t, ms, 6, 4)
@@ -48,14 +48,14 @@ func TestHold(t *testing.T) {
 			"of too little": {3, 4}, "below zero": {-1, 1}, "for fewer states": {1}, "for more states": {1, 1, 1},
 		} {
 			o := owns(perSec(0, 10), perSec(0, 3))
-			if o.Hold(&o.g, 0, id, costs, life) {
+			if o.setAside(&o.g, 0, id, costs, life) {
 				t.Error(name)
 			}
 			o.has(t, 0, 0, 10, 3)
 		}
 		for _, life := range []time.Duration{0, -1} {
 			o := owns(perSec(0, 10))
-			if o.Hold(&o.g, 0, id, []int64{1}, life) || !o.Idle(0) {
+			if o.setAside(&o.g, 0, id, []int64{1}, life) || !o.Idle(0) {
 				t.Errorf("for %v", life)
 			}
 		}
@@ -68,9 +68,9 @@ func TestHold(t *testing.T) {
 	})
 	t.Run("one burns and others stay", func(t *testing.T) {
 		o := owns(perSec(0, 10))
-		o.Hold(&o.g, 0, HoldID{1, 1}, []int64{1}, life)
-		o.Hold(&o.g, 0, HoldID{1, 2}, []int64{2}, life/2)
-		o.Hold(&o.g, 0, HoldID{1, 3}, []int64{3}, 2*life)
+		o.setAside(&o.g, 0, HoldID{1, 1}, []int64{1}, life)
+		o.setAside(&o.g, 0, HoldID{1, 2}, []int64{2}, life/2)
+		o.setAside(&o.g, 0, HoldID{1, 3}, []int64{3}, 2*life)
 		o.has(t, 165*ms, 4, 4)
 		o.has(t, 330*ms, 3, 4)
 		o.has(t, 660*ms, 0, 4)
@@ -120,7 +120,7 @@ func TestSettle(t *testing.T) {
 	})
 	t.Run("a bucket above what is not out is not lowered by a credit", func(t *testing.T) {
 		o := owns(perSec(0, 10), perSec(0, 10))
-		o.Hold(&o.g, 0, HoldID{1, 1}, []int64{4, 0}, time.Second) // the second stays full, while 4 are out
+		o.setAside(&o.g, 0, HoldID{1, 1}, []int64{4, 0}, time.Second) // the second stays full, while 4 are out
 		o.Settle(&o.g, 0, id, 1, time.Second)
 		o.has(t, 0, 4, 6, 10)
 	})
@@ -132,7 +132,7 @@ func TestIdle(t *testing.T) {
 	if !o.Idle(0) {
 		t.Error("a new ledger")
 	}
-	o.Hold(&o.g, 0, HoldID{1, 1}, []int64{1}, time.Second)
+	o.setAside(&o.g, 0, HoldID{1, 1}, []int64{1}, time.Second)
 	if o.Idle(0) {
 		t.Error("with a hold")
 	}
@@ -145,4 +145,10 @@ func TestIdle(t *testing.T) {
 	if !o.Idle(bucket.Instant(0)) {
 		t.Error("after all came back")
 	}
+}
+
+// setAside says whether a hold was taken.
+func (l *Ledger) setAside(g *bucket.Group, now bucket.Instant, id HoldID, costs []int64, life time.Duration) bool {
+	d, _ := l.Hold(g, now, id, life, costs)
+	return d.Allowed
 }

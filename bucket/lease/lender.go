@@ -2,6 +2,7 @@ package lease
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -172,11 +173,21 @@ func (l *Lender) Renew(g *bucket.Group, now bucket.Instant, who string, req Requ
 // life is how long a lease lives: it dies with the first window of the group, and burns before that ends, so that nothing of it is
 // left in the next one.
 func (l *Lender) life(g *bucket.Group, now bucket.Instant) time.Duration {
-	edge := g.Edge(now)
-	if edge >= time.Duration(Burn) {
-		return TTL
+	return HoldLife(g, now, TTL)
+}
+
+// Hold is Ledger.Hold for a group that is lent from. What the owner's own callers have on lease comes back for it, and what others
+// have is asked for.
+func (l *Lender) Hold(g *bucket.Group, now bucket.Instant, id HoldID, life time.Duration, costs []int64) (a Answered) {
+	a.Decision, a.Which = l.Ledger.Hold(g, now, id, life, costs)
+	if !a.Decision.Allowed && l.local.Left(now) > 0 {
+		l.giveBackLocal(g, now)
+		a.Decision, a.Which = l.Ledger.Hold(g, now, id, life, costs)
 	}
-	return edge - edge/(burnSlack+1) - 1
+	if l.recall.watch(now); !a.Decision.Allowed && len(costs) > 0 {
+		a.Recall = l.wanted(g, now, slices.Max(costs))
+	}
+	return a
 }
 
 // spread varies a pace period by an eighth, so that holders whose renewals have come to arrive together, where the last

@@ -11,7 +11,7 @@ const (
 // mutants are the rules broken one by one. Those of the accounting are told in words by DESIGN.md.
 var mutants = []mutant{
 	{"a lease outlives its window", "TestWindowEdge", []edit{
-		{"lender.go", "	if edge >= time.Duration(Burn) {\n", "	if true {\n"},
+		{"lender.go", "return HoldLife(g, now, TTL)", "return TTL"},
 	}},
 	// The ledger.
 	{"naive refill cap", model + "lease", []edit{

@@ -140,7 +140,7 @@ func (w *world) severally(m move) bool {
 		*c = several{phase: waits, costs: w.costs[m.which], pledge: Pledge{Sent: w.now}}
 	case holdSeveral:
 		life := w.cut(w.life)
-		if !w.ledger.Hold(w.group(), w.now, checkID(int(m.who)), c.costs, lives(life)) {
+		if !w.ledger.setAside(w.group(), w.now, checkID(int(m.who)), c.costs, lives(life)) {
 			return false
 		}
 		if c.phase == waits {

@@ -20,9 +20,9 @@ var (
 		later: []string{"attributes", "exempt"},
 	}
 	policyGrammar = grammar{
-		known: []string{"key", "limits", "cost", "consistency", "sample", "on_unreachable", "on_owner_loss"},
+		known: []string{"key", "limits", "with", "cost", "consistency", "sample", "on_unreachable", "on_owner_loss"},
 		later: []string{
-			"durable", "on_missing", "overrides", "shadow", "tiers", "unlimited", "when", "with",
+			"durable", "on_missing", "overrides", "shadow", "tiers", "unlimited", "when",
 		},
 	}
 	limitGrammar = grammar{

@@ -34,6 +34,8 @@ const MaxTextBytes = 1 << 20
 // a key cannot be asked, and "on_owner_loss", replica (the default), empty or full, for when it was lost and another
 // takes over. See Unreachable and bucket.OwnerLoss.
 //
+// A policy may have a "with", the names of others that a request is decided by as well: see Policy.With.
+//
 // Reading is strict: an unknown or repeated field, an anchor, alias, tag or merge key is an error, as is a field of a
 // later version.
 //
@@ -51,6 +53,15 @@ func Parse(name string, text []byte) (*Set, error) {
 		s.byName[p.Name] = p.named()
 	}
 	s.finish(r.units)
+	for i, p := range r.policies {
+		if index, text := s.wrongWith(s.byName[p.Name]); text != "" {
+			r.wrong(r.withs[i][place{"with", index}], "policy %s: %s", quoted(p.Name), text)
+		}
+	}
+	if len(r.err.Problems) > 0 {
+		r.err.sort()
+		return nil, &r.err
+	}
 	return s, nil
 }
 
@@ -58,7 +69,8 @@ func Parse(name string, text []byte) (*Set, error) {
 type reader struct {
 	file     string
 	policies []*Policy
-	units    []string // that may be counted
+	withs    []map[place]*yaml.Node // where each policy has what
+	units    []string               // that may be counted
 	err      ParseError
 }
 

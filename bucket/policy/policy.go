@@ -13,6 +13,8 @@ import (
 const (
 	// MaxLimits bounds the limits of one policy.
 	MaxLimits = 16
+	// MaxWith bounds the policies that one is decided with.
+	MaxWith = 8
 	// MaxKeyParts bounds the attributes that form a key, and the parts of a key given outright.
 	MaxKeyParts = 16
 	// MaxNameBytes bounds the names of policies, limits and attributes.
@@ -35,6 +37,10 @@ type Policy struct {
 	// Limits must all admit, and none is charged if one denies: 1 to MaxLimits, no two of the same name, or the same in all
 	// but that.
 	Limits []Limit
+	// With names other policies of the set that a request is decided by as well, each on its own key: all must admit, with those that
+	// they are decided with in turn, and none is charged if one denies. They are MaxWith in all at the most. Their keys are read from
+	// the request's attributes, or from its key where this policy has the attribute.
+	With []string
 	// Weights multiply what a request costs by the value of an attribute.
 	Weights Weights
 	// Sample is how many checks of one key at one node share one decision, 2 to MaxSample, or 0 or 1 if each has its
@@ -49,6 +55,7 @@ type Policy struct {
 	units   []string // that the limits count, each once
 	known   []string // that limits of any policy count, or that may be counted, but for Requests
 	weigher *weigher // nil if nothing is weighed
+	with    []string // all policies that it is decided with
 }
 
 // Limit is one limit of a policy.
@@ -80,7 +87,7 @@ func (p *Policy) Validate() error {
 // named returns a deep copy of p in which every limit has a name, and that is ready to price requests.
 func (p *Policy) named() *Policy {
 	c := *p
-	c.Key, c.Limits = slices.Clone(p.Key), slices.Clone(p.Limits)
+	c.Key, c.Limits, c.With = slices.Clone(p.Key), slices.Clone(p.Limits), slices.Clone(p.With)
 	unnamed := 0
 	for i := range c.Limits {
 		if c.Limits[i].Name != "" {
@@ -154,6 +161,17 @@ func (p *Policy) defects() []defect {
 			add("limits", i, "limit %d: on_unreachable %d, want UnreachableLocal, UnreachableDeny or UnreachableAllow",
 				i+1, l.OnUnreachable)
 		}
+	}
+	for i, name := range p.With {
+		switch {
+		case name == p.Name:
+			add("with", i, "with: %s is the policy itself: leave it out", quoted(name))
+		case slices.Contains(p.With[:i], name):
+			add("with", i, "with: %s is named twice: leave one out", quoted(name))
+		}
+	}
+	if len(p.With) > 0 && p.Sample > 1 {
+		add("sample", -1, "sample: one check in %d, but it is decided with other policies, for which each is: leave the sample out", p.Sample)
 	}
 	for _, text := range p.wrongWeights() {
 		add("cost", -1, "%s", text)

@@ -61,6 +61,9 @@ func (r *reader) policy(name, n *yaml.Node) {
 		places[place{"cost", -1}] = v
 		p.Weights = r.weights(v, where+"cost: ")
 	}
+	if v := m.values["with"]; v != nil {
+		r.with(v, where+"with: ", p, places)
+	}
 	said := r.behaviour(m, where, behaviour{})
 	const wantLimits = "a list of limits, such as [{rate: 10/min}]"
 	if v := r.required(m, where, "limits", wantLimits); v != nil {
@@ -75,7 +78,20 @@ func (r *reader) policy(name, n *yaml.Node) {
 		}
 	}
 	if len(r.err.Problems) == before {
-		r.policies = append(r.policies, p)
+		r.policies, r.withs = append(r.policies, p), append(r.withs, places)
+	}
+}
+
+// with reads the policies that one is decided with.
+func (r *reader) with(n *yaml.Node, where string, p *Policy, places map[place]*yaml.Node) {
+	if !r.is(n, yaml.SequenceNode, where, "a list of policies, such as [ceiling]") {
+		return
+	}
+	for _, name := range n.Content {
+		if r.isName(name, where) {
+			places[place{"with", len(p.With)}] = name
+			p.With = append(p.With, name.Value)
+		}
 	}
 }
 

@@ -32,8 +32,33 @@ func NewSet(policies ...Policy) (*Set, error) {
 		return nil, err
 	}
 	s.finish(nil)
+	for _, name := range s.names {
+		if _, text := s.wrongWith(s.byName[name]); text != "" {
+			errs = append(errs, fmt.Errorf("%w: policy %s: %s", ErrInvalidPolicy, quoted(name), text))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
+
+// wrongWith says what is wrong with the policies that one is decided with, and which of them, or "".
+func (s *Set) wrongWith(p *Policy) (index int, text string) {
+	for i, name := range p.With {
+		if s.byName[name] == nil {
+			return i, "with: " + s.unknown(name).Error()
+		}
+	}
+	if n := len(p.with); n > MaxWith {
+		return 0, fmt.Sprintf("with: %d policies in all (%s), want at most %d", n, listed(p.with), MaxWith)
+	}
+	return -1, ""
+}
+
+// Together returns the names of all policies that a request is decided by beside this one. The policy is one of a Set, and the slice
+// is shared.
+func (p *Policy) Together() []string { return p.with }
 
 // finish makes the set ready once all policies are in it. units may be counted beside those that limits count.
 func (s *Set) finish(units []string) {
@@ -45,6 +70,17 @@ func (s *Set) finish(units []string) {
 	for _, p := range s.byName {
 		for _, unit := range p.units {
 			known[unit] = true
+		}
+	}
+	for _, p := range s.byName {
+		p.with = nil
+		for next := p.With; len(next) > 0 && len(p.with) <= MaxWith; next = next[1:] {
+			if name := next[0]; name != p.Name && !slices.Contains(p.with, name) {
+				p.with = append(p.with, name)
+				if with := s.byName[name]; with != nil {
+					next = append(slices.Clone(next), with.With...)
+				}
+			}
 		}
 	}
 	delete(known, Requests)
@@ -62,13 +98,17 @@ func (s *Set) Policy(name string) (*Policy, error) {
 			return p, nil
 		}
 	}
+	return nil, s.unknown(name)
+}
+
+func (s *Set) unknown(name string) error {
 	switch near := nearest(name, s.all()); {
 	case s.Len() == 0:
-		return nil, fmt.Errorf("%w %s: no policies are defined", ErrUnknownPolicy, quoted(name))
+		return fmt.Errorf("%w %s: no policies are defined", ErrUnknownPolicy, quoted(name))
 	case len(near) > 0:
-		return nil, fmt.Errorf("%w %s: did you mean %s?", ErrUnknownPolicy, quoted(name), strings.Join(near, " or "))
+		return fmt.Errorf("%w %s: did you mean %s?", ErrUnknownPolicy, quoted(name), strings.Join(near, " or "))
 	default:
-		return nil, fmt.Errorf("%w %s: known are %s", ErrUnknownPolicy, quoted(name), listed(s.names))
+		return fmt.Errorf("%w %s: known are %s", ErrUnknownPolicy, quoted(name), listed(s.names))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 //	version, 2
 //	0, or 1 and how long ago the partition's owner was lost, in ns
 //	and for each group
-//		its limits: 2n, or 2n + 1 if the group is hot; n counts the different ones of the blob, as they first come
+//		its limits: 2n, or 2n + 1 if the group is hot, or something of it is held; n counts the different ones of the blob, as they first come
 //		the first time: how many, and each as bucket.Limit.Append writes it
 //		id, 16 bytes
 //		the state of each limit, as bucket.Group.AppendState writes it
@@ -81,20 +81,21 @@ func (x *exporter) add(p *partition, id bucket.ID) {
 func (x *exporter) slot(p *partition, w []uint64) {
 	g := x.table.limits.at(unpack(w[2]))
 	x.table.refill(p, w, g, x.now)
-	x.limits(g, isHot(w[2]))
+	lent := w[2]&(hotFlag|heldFlag) != 0
+	x.limits(g, lent)
 	id := bucket.ID{Hi: w[0], Lo: w[1]}.Bytes()
 	x.blob = append(x.blob, id[:]...)
 	var room [MaxStates]bucket.State
 	s := x.table.take(p, w, g, &room)
-	if !isHot(w[2]) {
+	if !lent {
 		s.Refill(x.now, 0)
 		put(w, s.States)
 	}
 	for i := range g.limits {
 		x.blob = s.AppendState(x.blob, i, x.now)
 	}
-	if isHot(w[2]) {
-		x.blob = p.hot.at[place(w[2])].AppendLedger(x.blob, x.now)
+	if lent {
+		x.blob = p.ledger(w).AppendLedger(x.blob, x.now)
 	}
 }
 

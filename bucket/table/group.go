@@ -5,7 +5,8 @@ import "github.com/drossel-dev/drossel/bucket"
 // take takes the states of a group out of its slot, into room. They are the slot's until put puts them back: of those that keep a
 // log no other copy may change.
 func (t *Table) take(p *partition, w []uint64, g *Group, room *[MaxStates]bucket.State) bucket.Group {
-	s := bucket.Group{Limits: g.limits, States: room[:len(g.limits)], Wall: t.wall.Load(), Log: p.log}
+	p.logged(g)
+	s := bucket.Group{Limits: g.limits, States: room[:len(g.limits)], Wall: t.wall.Load(), Log: p.entries()}
 	for i := range s.States {
 		s.States[i] = load(w, i)
 	}

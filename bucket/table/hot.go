@@ -11,18 +11,19 @@ import (
 // and the window of time it is of; from lease.HotChecks a second on the group is hot, and it is the place of its
 // lender:
 //
-//	63  62  61 ... 48  47 ... 32        63  62  61 ... 32
-//	 0   c   window     count            1   c   index of the lender
+//	63  62  61  60 ... 48  47 ... 32        63  62  61  60 ... 32
+//	 0   c   h   window     count            1   c   0   index of the lender
 //
-// c is the changed bit, of track.go.
+// c is the changed bit, of track.go, and h the held one, of hold.go.
 const (
 	hotFlag     = 1 << 63
 	changedFlag = 1 << 62
+	heldFlag    = 1 << 61
 	windowShift = 48
-	windowMask  = 1<<14 - 1
+	windowMask  = 1<<13 - 1
 	countShift  = 32
 	countMask   = 1<<16 - 1
-	placeMask   = 1<<30 - 1
+	placeMask   = 1<<29 - 1
 	// windowBits of an instant are within one window, of 0.54 s.
 	windowBits   = 29
 	hotPerWindow = lease.HotChecks * (1 << windowBits) / int64(time.Second)
@@ -40,7 +41,7 @@ func counted(meta uint64, now bucket.Instant) (uint64, bool) {
 		count = 0
 	}
 	count = min(count+1, countMask)
-	return meta&(changedFlag|limitsMask) | window<<windowShift | count<<countShift, int64(count) >= hotPerWindow
+	return meta&(changedFlag|heldFlag|limitsMask) | window<<windowShift | count<<countShift, int64(count) >= hotPerWindow
 }
 
 // Lending says how a table lends.
@@ -88,7 +89,11 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 		t.tellHolders(id, h.lender, a)
 		return a, nil
 	}
-	a.Decision, a.Which = t.ask(p, w, g, now, cost, each)
+	if w[2]&heldFlag != 0 {
+		a.Decision, a.Which = t.askHeld(p, w, g, now, cost, each)
+	} else {
+		a.Decision, a.Which = t.ask(p, w, g, now, cost, each)
+	}
 	p.took(w, a.Decision, cost)
 	a.Deny = denyFor(a.Decision, cost, each)
 	if who.Leases {

@@ -113,7 +113,7 @@ func (in *importer) states(limits named, room *[MaxStates]bucket.State) bucket.G
 	s := bucket.Group{Limits: limits.limits, States: room[:len(limits.limits)], Wall: in.table.wall.Load(), Log: new(bucket.Log)}
 	if limits.group != nil {
 		in.p.logged(limits.group)
-		s.Log = in.p.log
+		s.Log = in.p.entries()
 	}
 	s.Start(in.now)
 	for i := range s.States {
@@ -181,6 +181,7 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 		if isHot(at[2]) {
 			in.table.unseat(p, at)
 		}
+		delete(p.holds, heldIDOf(at))
 		old := in.table.limits.at(unpack(at[2]))
 		if old.logs > 0 {
 			var room [MaxStates]bucket.State

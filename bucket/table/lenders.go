@@ -30,7 +30,11 @@ func (t *Table) heat(p *partition, w []uint64, g *Group, now bucket.Instant) boo
 		return false
 	}
 	l := lease.NewLender(g.limits, t.leaseIDs(p), now)
-	if p.loss.reserved {
+	if held := p.holds[heldIDOf(w)]; held != nil {
+		held.Last = l.Last
+		l.Ledger = *held
+		delete(p.holds, heldIDOf(w))
+	} else if p.loss.reserved {
 		l.Reserve(g.reserve, p.loss.ends())
 	}
 	p.seat(w, g, l)
@@ -89,12 +93,16 @@ func (t *Table) eachHot(p *partition, do func(w []uint64, g *Group)) {
 }
 
 // Cool takes away the lenders of one partition that have nothing out and are not worth having any more, so that other
-// groups can have them.
+// groups can have them. What was held for too long is spent.
 func (t *Table) Cool(part int, now bucket.Instant) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.eachHot(p, func(w []uint64, g *Group) { t.cool(p, w, g, now) })
+	for h := range p.holds {
+		w := p.slab(h.states).find(h.id)
+		t.refill(p, w, t.limits.at(unpack(w[2])), now)
+	}
 }
 
 func place(meta uint64) int { return int(meta >> countShift & placeMask) }

@@ -8,6 +8,21 @@ import (
 
 // The sliding windows of a partition keep what they have admitted in one log, which grows and counts as the slabs do.
 
+// slotLog is the log of a partition.
+type slotLog struct {
+	bucket.Log
+	counted int            // entries that count as memory
+	expired bucket.Instant // when it was last looked through
+}
+
+// entries is the log of a partition as its groups have it, or nil.
+func (p *partition) entries() *bucket.Log {
+	if p.log == nil {
+		return nil
+	}
+	return &p.log.Log
+}
+
 const (
 	minLog = 64 // entries
 	// A log that may not grow is looked through for what has ended after this time again.
@@ -21,7 +36,7 @@ func (t *Table) logRoom(p *partition, g *Group, now bucket.Instant) bool {
 		return true
 	}
 	if p.log == nil {
-		p.log = new(bucket.Log)
+		p.log = new(slotLog)
 	}
 	if p.log.Size()-p.log.Used() >= g.logs {
 		return true
@@ -29,11 +44,11 @@ func (t *Table) logRoom(p *partition, g *Group, now bucket.Instant) bool {
 	more := max(minLog, p.log.Size()/2)
 	if t.bytes.Add(int64(more)*bucket.LogEntryBytes) <= t.max {
 		p.log.Grow(more)
-		p.logSize = p.log.Size()
+		p.log.counted = p.log.Size()
 		return true
 	}
 	t.bytes.Add(-int64(more) * bucket.LogEntryBytes)
-	if now-p.expired >= expireAgain {
+	if now-p.log.expired >= expireAgain {
 		t.expire(p, now)
 	}
 	return p.log.Size()-p.log.Used() >= g.logs
@@ -41,7 +56,7 @@ func (t *Table) logRoom(p *partition, g *Group, now bucket.Instant) bool {
 
 // expire drops from the log of a partition what has ended by now.
 func (t *Table) expire(p *partition, now bucket.Instant) {
-	p.expired = now
+	p.log.expired = now
 	p.eachSlot(func(w []uint64) {
 		if g := t.limits.at(unpack(w[2])); g.logs > 0 {
 			var room [MaxStates]bucket.State
@@ -55,7 +70,7 @@ func (t *Table) expire(p *partition, now bucket.Instant) {
 // logged makes a log if a group needs one. What it then grows by counts once countLog is called, above the bound if need be.
 func (p *partition) logged(g *Group) {
 	if g.logs > 0 && p.log == nil {
-		p.log = new(bucket.Log)
+		p.log = new(slotLog)
 	}
 }
 
@@ -66,8 +81,10 @@ func (t *Table) countLog(p *partition) {
 	}
 	size := p.log.Size()
 	if p.log.Used() == 0 {
-		p.log, size = nil, 0
+		size = 0
 	}
-	t.bytes.Add(int64(size-p.logSize) * bucket.LogEntryBytes)
-	p.logSize = size
+	t.bytes.Add(int64(size-p.log.counted) * bucket.LogEntryBytes)
+	if p.log.counted = size; size == 0 {
+		p.log = nil
+	}
 }

@@ -53,7 +53,7 @@ func (t *Table) endReserve(p *partition, now bucket.Instant) {
 		return
 	}
 	p.eachSlot(func(w []uint64) {
-		if g := t.limits.at(unpack(w[2])); g.reserve > 0 && !isHot(w[2]) {
+		if g := t.limits.at(unpack(w[2])); g.reserve > 0 && w[2]&(hotFlag|heldFlag) == 0 {
 			var room [MaxStates]bucket.State
 			s := t.take(p, w, g, &room)
 			p.loss.refill(&s, g, now)
@@ -79,11 +79,9 @@ func (t *Table) TakenOver(part int, now bucket.Instant) {
 	p.eachSlot(func(w []uint64) {
 		g := t.limits.at(unpack(w[2]))
 		t.refill(p, w, g, now)
-		out := int64(0)
-		if isHot(w[2]) {
-			l := p.hot.at[place(w[2])].Lender
-			out = l.Out()
-			l.Reserve(g.reserve, took.ends())
+		out := p.out(w)
+		if w[2]&(hotFlag|heldFlag) != 0 {
+			p.ledger(w).Reserve(g.reserve, took.ends())
 		}
 		var room [MaxStates]bucket.State
 		s := t.take(p, w, g, &room)

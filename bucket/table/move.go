@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
 // Clear drops all groups of a partition and gives their memory back, with the leases that are out, and forgets that an
@@ -23,13 +24,16 @@ func (t *Table) clear(p *partition) {
 		p.hot.at = nil
 	}
 	p.one, p.more, p.changed, p.loss = nil, nil, nil, loss{}
-	p.log, p.logSize = nil, 0
+	p.log, p.holds = nil, nil
 	p.settle()
 }
 
 func (p *partition) bytes() (n int64) {
 	p.each(func(s *slab) { n += int64(len(s.words)) * wordBytes })
-	return n + int64(p.logSize)*bucket.LogEntryBytes
+	if p.log != nil {
+		n += int64(p.log.counted) * bucket.LogEntryBytes
+	}
+	return n
 }
 
 // Move gives everything in a partition to the same partition of another table, where it replaces what was there. It
@@ -42,16 +46,13 @@ func (t *Table) Move(part int, to *Table) error {
 	if t == to || t.limits != to.limits || len(t.parts) != len(to.parts) {
 		return fmt.Errorf("partition %d cannot move: want another table with the same limits and as many partitions", part)
 	}
-	one, more, log, hot, lost := t.giveAway(part)
+	one, more, log, holds, hot, lost := t.giveAway(part)
 	p := &to.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	to.clear(p)
 	p.tracked = false
-	p.one, p.more, p.log, p.loss = one, more, log, lost
-	if log != nil {
-		p.logSize = log.Size()
-	}
+	p.one, p.more, p.log, p.holds, p.loss = one, more, log, holds, lost
 	p.settle()
 	to.bytes.Add(p.bytes())
 	if len(hot) == 0 {
@@ -73,7 +74,7 @@ func (t *Table) Move(part int, to *Table) error {
 }
 
 // giveAway takes everything out of a partition.
-func (t *Table) giveAway(part int) (one *slab, more []*slab, log *bucket.Log, hot []hotSlot, lost loss) {
+func (t *Table) giveAway(part int) (one *slab, more []*slab, log *slotLog, holds map[heldID]*lease.Ledger, hot []hotSlot, lost loss) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,9 +90,9 @@ func (t *Table) giveAway(part int) (one *slab, more []*slab, log *bucket.Log, ho
 		}
 	}
 	t.bytes.Add(-p.bytes())
-	one, more, log, lost = p.one, p.more, p.log, p.loss
+	one, more, log, holds, lost = p.one, p.more, p.log, p.holds, p.loss
 	p.one, p.more, p.changed, p.tracked, p.loss = nil, nil, nil, false, loss{}
-	p.log, p.logSize = nil, 0
+	p.log, p.holds = nil, nil
 	p.settle()
-	return one, more, log, hot, lost
+	return one, more, log, holds, hot, lost
 }

@@ -18,13 +18,13 @@ type partition struct {
 	closed  bool
 	tracked bool
 	_       [5]byte
-	log     *bucket.Log // of sliding windows; nil if there is nothing in it
+	log     *slotLog // of sliding windows; nil if there is nothing in it
 
 	epoch   uint64      // of the leases lent from now on
 	changed []bucket.ID // while tracked, of the slots that have the changed bit
 	loss    loss
-	logSize int            // entries of the log that have been counted as memory
-	expired bucket.Instant // when the log was last looked through
+	holds   map[heldID]*lease.Ledger // of the slots that have heldFlag
+	_       [8]byte
 }
 
 // settle keeps ready true to what it stands for.
@@ -65,7 +65,7 @@ func (p *partition) eachSlot(do func(w []uint64)) {
 // start returns the states of a group that was never seen, in room. They may be in the log.
 func (t *Table) start(p *partition, g *Group, room *[MaxStates]bucket.State, now bucket.Instant) bucket.Group {
 	p.logged(g)
-	s := bucket.Group{Limits: g.limits, States: room[:len(g.limits)], Wall: t.wall.Load(), Log: p.log}
+	s := bucket.Group{Limits: g.limits, States: room[:len(g.limits)], Wall: t.wall.Load(), Log: p.entries()}
 	p.loss.start(&s, g, now)
 	return s
 }
@@ -93,6 +93,13 @@ func (t *Table) refill(p *partition, w []uint64, g *Group, now bucket.Instant) {
 		h := t.open(p, w, g, &room)
 		h.refill(now)
 		p.close(w, &h)
+	case w[2]&heldFlag != 0:
+		var room [MaxStates]bucket.State
+		s := t.take(p, w, g, &room)
+		l := p.ledger(w)
+		l.Refill(&s, now)
+		put(w, s.States)
+		p.unheld(w, l, now)
 	case p.loss.reserved:
 		var room [MaxStates]bucket.State
 		s := t.take(p, w, g, &room)

@@ -80,6 +80,11 @@ func (t *Table) sweep(p *partition, s *slab, now bucket.Instant) (removed int) {
 // dropIfNew says whether a group is no different from one that was never seen. It then has nothing in the log any more, and else
 // not what has ended.
 func (t *Table) dropIfNew(p *partition, w []uint64, g *Group, now bucket.Instant) bool {
+	if w[2]&heldFlag != 0 {
+		if t.refill(p, w, g, now); w[2]&heldFlag != 0 {
+			return false
+		}
+	}
 	if g.plain && !p.loss.known { // nearly all
 		return load(w, 0).IsFull(&g.limits[0], now)
 	}

@@ -7,6 +7,7 @@ type Stats struct {
 	Refused uint64 // takes that got ErrFull
 	Closed  int    // partitions that are
 	Changed int    // groups that wait for Changed
+	Held    int    // groups of which something is held for checks of several keys, but for hot ones
 
 	Leases LeaseStats
 }
@@ -22,6 +23,7 @@ func (t *Table) Stats() Stats {
 			st.Closed++
 		}
 		st.Changed += len(p.changed)
+		st.Held += len(p.holds)
 		st.Leases.add(p.hot)
 		p.mu.Unlock()
 	}

@@ -64,7 +64,7 @@ func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 	p.mu.Lock()
 	if s := p.slab(len(g.limits)); s != nil {
 		w := s.find(id)
-		if w != nil && p.ready && g.logs == 0 && w[2]&(hotFlag|changedFlag|limitsMask) == changedFlag|pack(g.index) { // nearly always
+		if w != nil && p.ready && g.logs == 0 && w[2]&(hotFlag|changedFlag|heldFlag|limitsMask) == changedFlag|pack(g.index) { // nearly always
 			d, which = t.ask(p, w, g, now, cost, each)
 			p.mu.Unlock()
 			return d, which, nil
@@ -87,6 +87,11 @@ func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Inst
 	}
 	if w == nil {
 		return t.first(p, id, g, now, cost, each...)
+	}
+	if w[2]&heldFlag != 0 {
+		d, which = t.askHeld(p, w, g, now, cost, each)
+		p.took(w, d, cost)
+		return d, which, nil
 	}
 	if !isHot(w[2]) {
 		d, which = t.ask(p, w, g, now, cost, each)
@@ -158,16 +163,13 @@ func (t *Table) peek(p *partition, id bucket.ID, g *Group, now bucket.Instant, r
 	if w == nil {
 		return t.start(p, g, room, now), true
 	}
-	old, out := t.limits.at(unpack(w[2])), int64(0)
+	old := t.limits.at(unpack(w[2]))
 	t.refill(p, w, old, now)
-	if isHot(w[2]) {
-		out = p.hot.at[place(w[2])].Out()
-	}
 	s = t.take(p, w, old, room)
 	if old != g {
 		s = s.Clone()
 		s.Adopt(g.limits, now)
-		s.Cap(out)
+		s.Cap(p.out(w))
 	}
 	return s, false
 }
@@ -236,8 +238,10 @@ func (t *Table) adopt(p *partition, w []uint64, old, g *Group, now bucket.Instan
 	} else {
 		var room [MaxStates]bucket.State
 		p.logged(g)
+		t.refill(p, w, old, now)
 		s := t.take(p, w, old, &room)
 		s.Adopt(g.limits, now)
+		s.Cap(p.out(w))
 		put(w, s.States)
 	}
 	p.touch(w)

@@ -163,6 +163,9 @@ func (f *fleet) judge(faults bool) {
 		if l := s.Table.Leases; l.Out != 0 {
 			f.t.Errorf("%s: %d tokens are still out", m.name, l.Out)
 		}
+		if held := s.Table.Held; held != 0 {
+			f.t.Errorf("%s: something of %d groups is still held", m.name, held)
+		}
 		if s.Purses != 0 {
 			f.t.Errorf("%s: %d purses are still kept", m.name, s.Purses)
 		}

@@ -55,6 +55,9 @@ type member struct {
 // fleetGroup is a key under load, and what one bucket would have admitted of it.
 type fleetGroup struct {
 	policy, key string
+	attribute   string        // that has the key; "" is k
+	with        []*fleetGroup // that it is decided with
+	idle        bool          // it is asked for with others only
 	limits      []bucket.Limit
 	unreachable policy.Unreachable
 	perSec      float64
@@ -78,7 +81,10 @@ func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *no
 	}
 	var all []policy.Policy
 	for _, g := range groups {
-		p := policy.Policy{Name: g.policy, Key: []string{"k"}}
+		p := policy.Policy{Name: g.policy, Key: []string{g.attr()}}
+		for _, w := range g.with {
+			p.With = append(p.With, w.policy)
+		}
 		for i, l := range g.limits {
 			p.Limits = append(p.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: l, OnUnreachable: g.unreachable})
 			g.refs, g.faulted = append(g.refs, newReference(l, 0)), append(g.faulted, 0)
@@ -223,6 +229,9 @@ func (f *fleet) cut(side ...string) (heal func()) {
 // load sends checks of all groups to nodes that are ready, each group at its rate, until the fleet ends.
 func (f *fleet) load() {
 	for i, g := range f.groups {
+		if g.idle {
+			continue
+		}
 		r := rand.New(rand.NewPCG(f.random.Uint64(), uint64(i)))
 		f.loading.Go(func() {
 			for !f.stop.Load() {
@@ -248,7 +257,11 @@ func (f *fleet) load() {
 
 func (f *fleet) check(m *member, g *fleetGroup) {
 	begun := time.Now()
-	d, err := m.Check(context.Background(), policy.Request{Policy: g.policy, Key: g.key})
+	req := policy.Request{Policy: g.policy, Attributes: map[string]string{g.attr(): g.key}}
+	for _, w := range g.with {
+		req.Attributes[w.attr()] = w.key
+	}
+	d, err := m.Check(context.Background(), req)
 	f.checks.Add(1)
 	if err != nil {
 		f.failed.Add(1)
@@ -262,7 +275,17 @@ func (f *fleet) check(m *member, g *fleetGroup) {
 	}
 	if d.Allowed {
 		g.admit(bucket.Instant(time.Since(f.began)), d.Degraded)
+		for _, w := range g.with {
+			w.admit(bucket.Instant(time.Since(f.began)), d.Degraded)
+		}
 	}
+}
+
+func (g *fleetGroup) attr() string {
+	if g.attribute == "" {
+		return "k"
+	}
+	return g.attribute
 }
 
 // moment is how long a debit may have been made before a fault and not be in the copy: an interval between snapshots, and
@@ -388,6 +411,19 @@ func fleetGroups() (groups []*fleetGroup) {
 	for i := range 5 { // of these nothing may ever be admitted too much
 		groups = append(groups, &fleetGroup{policy: "exact", key: fmt.Sprint(i), perSec: 20, unreachable: policy.UnreachableDeny,
 			limits: []bucket.Limit{{Count: 5, Per: time.Second, Burst: 20, OwnerLoss: bucket.LossEmpty}}})
+	}
+	// Users are decided with their tenant and with the whole service, which are at other owners.
+	all := &fleetGroup{policy: "all", attribute: "s", idle: true, perSec: 160, key: "one",
+		limits: []bucket.Limit{{Count: 100, Per: time.Second, Burst: 200}}}
+	groups = append(groups, all)
+	for i := range 2 {
+		tenant := &fleetGroup{policy: "tenant", attribute: "t", idle: true, perSec: 80, key: fmt.Sprint(i),
+			limits: []bucket.Limit{{Count: 60, Per: time.Second, Burst: 30}, {Count: 1000, Per: time.Minute, Burst: 500}}}
+		groups = append(groups, tenant)
+		for j := range 4 {
+			groups = append(groups, &fleetGroup{policy: "user", key: fmt.Sprint(i, "-", j), perSec: 20, with: []*fleetGroup{tenant, all},
+				limits: []bucket.Limit{{Count: 15, Per: time.Second, Burst: 10}}})
+		}
 	}
 	return append(groups,
 		&fleetGroup{policy: "hot", key: "one", perSec: 1500,

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +15,17 @@ import (
 // planned has nodes come and go as they do in good order: nothing may be admitted too much, and every check is decided by
 // an owner or by what it has lent.
 func planned(t *testing.T, seed uint64, nodes int, plan func(f *fleet)) {
+	t.Helper()
+	plannedWith(t, seed, nodes, fleetGroups(), plan)
+}
+
+// plannedWith is planned with other keys under load.
+func plannedWith(t *testing.T, seed uint64, nodes int, groups []*fleetGroup, plan func(f *fleet)) {
 	if raceDetector && t.Name() != "TestRollSameIDs" {
 		t.Skip("one of these is enough with the race detector")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, seed, fleetGroups(), nil)
+		f := newFleet(t, seed, groups, nil)
 		for i := range nodes {
 			f.start(name(i))
 		}
@@ -118,9 +125,11 @@ func TestOneToFiveToOne(t *testing.T) {
 	})
 }
 
-// TestRollingUpgrade has nodes of two frame versions side by side, while all are restarted with the newer one.
+// TestRollingUpgrade has nodes of two frame versions side by side, while all are restarted with the newer one. Policies that the older
+// one does not know, which are those of several keys, come when all are.
 func TestRollingUpgrade(t *testing.T) {
-	planned(t, 6, 0, func(f *fleet) {
+	known := slices.DeleteFunc(fleetGroups(), func(g *fleetGroup) bool { return g.with != nil || g.idle })
+	plannedWith(t, 6, 0, known, func(f *fleet) {
 		f.version = transport.MaxVersion - 1
 		for i := range 3 {
 			f.start(name(i))

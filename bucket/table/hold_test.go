@@ -1,0 +1,194 @@
+package table
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/lease"
+)
+
+// pending is a hold that its coordinator has not ended.
+type pending struct {
+	id    lease.HoldID
+	key   uint64
+	costs []int64
+	ends  bucket.Instant
+}
+
+// TestHoldsNeverAdmitMore plays takes, holds, and their ends in any order, in a table whose groups become hot and move now and then,
+// against a bucket that is charged when something is admitted: by a take, or by the commit of a hold. It is never overdrawn. Of what
+// is put back nothing is lost.
+func TestHoldsNeverAdmitMore(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		tb, ls := newTable(t, 1, 1<<20)
+		other, err := New(1, 1<<20, ls, Lending{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		other.Close(0)
+		states := rapid.IntRange(1, 3).Draw(rt, "states")
+		var limits []bucket.Limit
+		for range states {
+			l := drawAny(rt)
+			if l.Algorithm == bucket.FirstHitWindow { // begins with the hold, not with its commit
+				l.Algorithm = bucket.FixedWindow
+			}
+			limits = append(limits, l)
+		}
+		g := intern(t, ls, limits...)
+		now := bucket.Instant(1e18)
+		oracle := map[uint64]*bucket.Group{}
+		for key := range uint64(2) {
+			m := startedModel(g, now, 0)
+			oracle[key] = &m
+		}
+		admit := func(key uint64, costs []int64) {
+			for i := range limits {
+				one := bucket.Group{Limits: oracle[key].Limits[i : i+1], States: oracle[key].States[i : i+1], Log: oracle[key].Log}
+				if limits[i].Algorithm == bucket.Pacer { // who was there first goes first, whoever is committed first
+					one.Debit(now, costs[i], nil)
+				} else if d, _ := one.Take(now, costs[i]); !d.Allowed {
+					rt.Fatalf("key %d, limit %d %+v: %d were admitted, but %d were left", key, i, limits[i], costs[i], d.Remaining)
+				}
+			}
+		}
+		var open []pending
+		taken := 0
+		for n := range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			now += bucket.Instant(rapid.SampledFrom([]int64{0, 1e3, 1e6, 1e8, 1e9}).Draw(rt, "step"))
+			key := rapid.Uint64Range(0, 1).Draw(rt, "key")
+			id := idOf(key)
+			costs := make([]int64, states)
+			most := int64(0)
+			for i := range costs {
+				costs[i] = rapid.Int64Range(0, 5).Draw(rt, "cost")
+				most = max(most, costs[i])
+			}
+			switch rapid.IntRange(0, 9).Draw(rt, "call") {
+			case 0:
+				blob, _ := tb.Export(0, tb.IDs(0, nil), now, nil, 1<<20)
+				if err := other.Import(0, blob, now); err != nil {
+					rt.Fatal(err)
+				}
+				tb.Close(0)
+				tb.Clear(0)
+				tb, other = other, tb
+				tb.Open(0, uint64(n)+2)
+			case 1:
+				tb.Close(0)
+				if err := tb.Move(0, other); err != nil {
+					rt.Fatal(err)
+				}
+				tb, other = other, tb
+				tb.Open(0, uint64(n)+2)
+			case 2:
+				tb.Sweep(0, now)
+				tb.Cool(0, now)
+			case 3: // hot, if it can be
+				for range hotPerWindow + 1 {
+					if _, err := tb.TakeFor(0, id, g, now, Asker{Name: "b", Leases: true}, 0); err != nil {
+						rt.Fatal(err)
+					}
+				}
+			case 4, 5:
+				d, _, err := tb.Take(0, id, g, now, most, costs...)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if d.Allowed {
+					admit(key, costs)
+				}
+			case 6, 7:
+				taken++
+				h := lease.HoldID{Node: 7, Number: uint64(taken)}
+				held, err := tb.Hold(0, id, g, now, h, time.Duration(rapid.Int64Range(1, 2e9).Draw(rt, "life")), costs)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if held.Decision.Allowed {
+					open = append(open, pending{h, key, costs, now + bucket.Instant(held.Life)})
+				}
+			default:
+				if len(open) == 0 {
+					break
+				}
+				i := rapid.IntRange(0, len(open)-1).Draw(rt, "which")
+				h := open[i]
+				open = append(open[:i], open[i+1:]...)
+				commit := rapid.Bool().Draw(rt, "commit") && now < h.ends
+				tb.EndHold(0, idOf(h.key), now, h.id, commit)
+				if commit {
+					admit(h.key, h.costs)
+				}
+			}
+			logged(rt, tb)
+		}
+		for _, h := range open {
+			tb.EndHold(0, idOf(h.key), now, h.id, false)
+		}
+		for key, m := range oracle {
+			got, which, err := tb.Look(0, idOf(key), g, now, 0)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			one := bucket.Group{Limits: m.Limits[which : which+1], States: m.States[which : which+1], Log: m.Log}
+			if d, _ := one.Look(now, 0); limits[which].Algorithm == bucket.Pacer && got.Remaining > d.Remaining {
+				rt.Fatalf("key %d, limit %d: %d remain, want %d at most", key, which, got.Remaining, d.Remaining)
+			}
+		}
+		now += bucket.Instant(time.Hour)
+		tb.Cool(0, now)
+		tb.Sweep(0, now)
+		tb.Sweep(0, now)
+		if n := len(tb.parts[0].holds); n != 0 {
+			rt.Fatalf("%d ledgers of holds are left", n)
+		}
+	})
+}
+
+// TestPutBack: what was held and is put back is there again, in every algorithm; what is committed, or held for too long, is not.
+func TestPutBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l := drawAny(rt)
+		l.Per = max(l.Per, time.Millisecond)
+		if l.Algorithm == bucket.CalendarWindow {
+			l.Per = 0
+		}
+		tb, ls := newTable(t, 1, 1<<20)
+		g := intern(t, ls, l)
+		now := bucket.Instant(1e18) + bucket.Instant(time.Second/2)
+		first := rapid.Int64Range(0, 5).Draw(rt, "first")
+		tb.Take(0, idOf(1), g, now, first)
+		before, _, _ := tb.Look(0, idOf(1), g, now, 1)
+		cost := rapid.Int64Range(0, 10).Draw(rt, "cost")
+		h := lease.HoldID{Node: 1, Number: 1}
+		held, err := tb.Hold(0, idOf(1), g, now, h, time.Minute, []int64{cost})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		during, _, _ := tb.Look(0, idOf(1), g, now, 1)
+		if held.Decision.Allowed && during.Remaining != max(0, before.Remaining-cost) {
+			rt.Fatalf("%d remain of %d while %d are held", during.Remaining, before.Remaining, cost)
+		}
+		if again, err := tb.Hold(0, idOf(1), g, now, h, time.Minute, []int64{cost}); err != nil ||
+			held.Decision.Allowed && !again.Decision.Allowed {
+			rt.Fatal(again, err)
+		}
+		end := rapid.IntRange(0, 2).Draw(rt, "end")
+		if end < 2 {
+			tb.EndHold(0, idOf(1), now, h, end == 1)
+			tb.EndHold(0, idOf(1), now, h, false) // which it is too late for
+		}
+		after, _, _ := tb.Look(0, idOf(1), g, now, 1)
+		want := before
+		if held.Decision.Allowed && end > 0 {
+			want = during
+		}
+		if after != want {
+			rt.Fatalf("held %v, ended %d: %+v, want %+v", held.Decision.Allowed, end, after, want)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket/lease"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/transport"
+)
+
+// A check of several keys takes its cost from all of them or from none: it is held at each, wherever that is decided, all at the
+// same time, and when all hold it is committed, else put back. Who holds for a check that is never heard of again has spent it in
+// the end, so nothing is admitted twice, and what a crash leaks is the cost of the checks under way.
+
+// together is one check under way, of a policy and those that it is decided with.
+type together []leg
+
+// leg is what the check asks of one key.
+type leg struct {
+	handle *Handle
+	q      question
+	link   *link
+	call   *call // nil if none is under way
+	d      policy.Decision
+	err    error
+}
+
+const (
+	// holdLife is for how much longer something is held than the check may take: whoever coordinates may be late.
+	holdLife = 250 * time.Millisecond
+	// holdAttempts is how often a check is tried whose holds have ended before all were there, as at the edge of a window.
+	holdAttempts = 2
+)
+
+// checkAll decides a request by the policy of the handle and all that it is decided with.
+func (h *Handle) checkAll(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
+	legs, err := h.legs(&req)
+	if err != nil {
+		return d, err
+	}
+	for attempt := 1; ; attempt++ {
+		h.node.ask(ctx, legs, &req)
+		d, done, err := legs.settle(h.node, attempt == holdAttempts)
+		if done || err != nil {
+			return d, err
+		}
+	}
+}
+
+// legs finds out whose buckets a request is about.
+func (h *Handle) legs(req *policy.Request) (together, error) {
+	all := make(together, 1+len(h.with))
+	for i := range all {
+		l := &all[i]
+		l.handle = h
+		part := *req
+		if i > 0 {
+			l.handle = h.with[i-1]
+			part.Key, part.Parts, part.Attributes = "", nil, h.attributes(req)
+		}
+		if err := l.handle.read(&part, &l.q); err != nil {
+			return nil, fmt.Errorf("%w (policy %s is decided with %s)", err, h.name, l.handle.name)
+		}
+	}
+	return all, nil
+}
+
+// attributes are those of a request, with those that its key gives.
+func (h *Handle) attributes(req *policy.Request) map[string]string {
+	if req.Key == "" && req.Parts == nil {
+		return req.Attributes
+	}
+	all := make(map[string]string, len(req.Attributes)+len(h.policy.Key))
+	for name, value := range req.Attributes {
+		all[name] = value
+	}
+	for i, name := range h.policy.Key {
+		if req.Parts == nil {
+			all[name] = req.Key
+		} else {
+			all[name] = req.Parts[i]
+		}
+	}
+	return all
+}
+
+// ask has every leg answered: what other nodes decide at the same time.
+func (n *Node) ask(ctx context.Context, legs together, req *policy.Request) {
+	until, inTime := n.until(ctx)
+	id := lease.HoldID{Node: n.holder, Number: n.holds.Add(1)}
+	v := n.view.Load()
+	var here []*leg
+	for i := range legs {
+		l := &legs[i]
+		l.d, l.err, l.call, l.link = policy.Decision{}, nil, nil, nil
+		if !l.q.look {
+			l.q.hold = &pledge{id: id, life: max(until-n.elapsed(), 0) + holdLife, costs: l.handle.costsOf(&l.q)}
+		}
+		now := n.clock.Now()
+		switch owner := v.owner(l.q.part); {
+		case owner == v.self:
+			here = append(here, l)
+		case l.handle.borrowed(v.link(owner), &l.q, now, &l.d):
+		default:
+			if l.link = v.link(owner); l.link != nil && inTime {
+				l.call = l.handle.begin(&l.q, l.link, until)
+			}
+			here = append(here, l)
+		}
+	}
+	var waiting sync.WaitGroup
+	for _, l := range here {
+		finish := func() { l.err = l.finish(ctx, req, until, inTime) }
+		if l.call == nil && v.owner(l.q.part) == v.self && l.handle.own(&l.q, n.clock.Now(), &l.d) {
+			continue
+		}
+		if l == here[len(here)-1] {
+			finish()
+		} else {
+			waiting.Go(finish)
+		}
+	}
+	waiting.Wait()
+}
+
+// finish waits for the answer to a leg, and goes on looking for one if that does not decide.
+func (l *leg) finish(ctx context.Context, req *policy.Request, until time.Duration, inTime bool) error {
+	w := awaited{l.handle, l.q, l.link, l.call, req, &policy.Result{}}
+	err := w.finish(ctx, until, inTime)
+	l.q, l.d = w.question, w.result.Decision
+	return err
+}
+
+// costsOf returns what a question costs each limit.
+func (h *Handle) costsOf(q *question) []int64 {
+	if len(q.each) > 0 {
+		return q.each
+	}
+	return slices.Repeat([]int64{q.cost}, len(h.limits))
+}
+
+// settle ends all holds of a check, and returns its decision. done is false if some hold has ended too early and it should be tried
+// again.
+func (legs together) settle(n *Node, last bool) (d policy.Decision, done bool, err error) {
+	now := n.clock.Now()
+	admit, stand := true, true
+	speaks := 0
+	for i := range legs {
+		l := &legs[i]
+		err = cmp.Or(err, l.err)
+		admit = admit && l.d.Allowed && l.err == nil
+		stand = stand && (l.q.hold == nil || l.q.hold.stands(now))
+		if i > 0 && legs.speaksFor(i, speaks) {
+			speaks = i
+		}
+	}
+	commit := admit && stand
+	for i := range legs {
+		if l := &legs[i]; l.q.hold != nil && !n.end(l.handle, &l.q, now, commit) {
+			commit = false // what was committed before is spent for nothing
+		}
+	}
+	if admit && !commit && !legs[0].q.look && !last {
+		return d, false, err
+	}
+	d = legs[speaks].d
+	for i := range legs {
+		d.Degraded = d.Degraded || legs[i].d.Degraded
+		d.Wait = max(d.Wait, legs[i].d.Wait)
+	}
+	if !d.Allowed {
+		d.Wait = 0
+	}
+	if admit && !commit && !legs[0].q.look { // all would have admitted, but not at a time
+		d.Allowed, d.Wait, d.Overage, d.RetryAfter = false, 0, false, retryHolds
+	}
+	for i := range legs {
+		l := &legs[i]
+		if h := l.q.hold; h != nil && (i == 0 || d.Allowed || !l.d.Allowed) {
+			l.handle.add(l.q.part, d.Allowed, h.by)
+		}
+	}
+	return d, true, err
+}
+
+// retryHolds is what a caller is told to wait whose check could not hold all that it needs at a time.
+const retryHolds = time.Millisecond
+
+// speaksFor says whether leg i rather than leg j has the answer of all, as with the limits of a group.
+func (legs together) speaksFor(i, j int) bool {
+	a, b := &legs[i], &legs[j]
+	switch {
+	case a.d.Allowed != b.d.Allowed:
+		return b.d.Allowed
+	case !a.d.Allowed && a.d.Never != b.d.Never:
+		return a.d.Never
+	case !a.d.Allowed:
+		return a.d.RetryAfter > b.d.RetryAfter
+	case (a.q.cost == 0) != (b.q.cost == 0):
+		return b.q.cost == 0
+	case a.d.Overage != b.d.Overage:
+		return a.d.Overage
+	}
+	hi, lo := bits.Mul64(uint64(a.d.Remaining), uint64(max(b.q.cost, 1)))
+	hisHi, hisLo := bits.Mul64(uint64(b.d.Remaining), uint64(max(a.q.cost, 1)))
+	return hi < hisHi || hi == hisHi && lo < hisLo
+}
+
+// forget has what an owner may hold put back, of which no answer came in time. Whoever is asked next is asked for another hold: this
+// one may be put back after that.
+func (q *question) forget(l *link) {
+	if q.hold != nil {
+		l.end(transport.HoldEnd{ID: q.id, Hold: q.hold.id})
+		q.hold.id.Number = l.node.holds.Add(1)
+	}
+}

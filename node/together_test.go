@@ -1,0 +1,204 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/transport/mem"
+)
+
+// perHour is a policy of one limit that does not fill up while a test runs.
+func perHour(name string, burst int64, key ...string) policy.Policy {
+	return policy.Policy{Name: name, Key: key, Limits: []policy.Limit{
+		{Limit: bucket.Limit{Count: 1, Per: 1000 * time.Hour, Burst: burst}, OnUnreachable: policy.UnreachableDeny},
+	}}
+}
+
+// togetherSet has a user, decided with his tenant, which is decided with the whole service.
+func togetherSet(t *testing.T, user, tenant, all int64) *policy.Set {
+	t.Helper()
+	u, te := perHour("user", user, "user"), perHour("tenant", tenant, "tenant")
+	u.With, te.With = []string{"tenant"}, []string{"all"}
+	set, err := policy.NewSet(u, te, perHour("all", all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// togetherCluster starts nodes that know the policies, connected in memory, with that much time on each way.
+func togetherCluster(t *testing.T, n int, set *policy.Set, way time.Duration) []*Node {
+	t.Helper()
+	network := &mem.Network{
+		Delay: func(_, _ string) time.Duration { return way },
+		After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+	}
+	return cluster(t, network, n, func(_ int, c *Config) { c.Policies, c.Deadline = set, time.Second })
+}
+
+func rest(t *testing.T, n *Node, name, key string) int64 {
+	t.Helper()
+	req := policy.Request{Policy: name, CheckOnly: true}
+	if key != "" {
+		req.Parts = []string{key}
+	}
+	h, err := n.Handle(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var q question
+	if err := h.read(&req, &q); err != nil {
+		t.Fatal(err)
+	}
+	var d policy.Decision
+	if err := h.elsewhere(t.Context(), &q, &req, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d.Remaining
+}
+
+// TestTogether: all keys of a check admit, or none is charged (C131). The answer is that of the key which denied, or is nearest to
+// it.
+func TestTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, togetherSet(t, 1, 4, 10), time.Millisecond)
+		ask := func(n int, user, tenant string) policy.Decision {
+			t.Helper()
+			return check(t, nodes[n%3], policy.Request{Policy: "user", Key: user, Attributes: map[string]string{"tenant": tenant}})
+		}
+		for i := range 20 { // of one user, who has one
+			d := ask(i, "ann", "acme")
+			if d.Allowed != (i == 0) || d.Policy != "user" || d.Degraded || d.DecidedBy != policy.Owner {
+				t.Fatalf("check %d: %+v", i, d)
+			}
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if u, te, all := rest(t, nodes[0], "user", "ann"), rest(t, nodes[1], "tenant", "acme"), rest(t, nodes[2], "all", ""); u != 0 || te != 3 || all != 9 {
+			t.Errorf("%d, %d and %d are left, want 0, 3 and 9", u, te, all)
+		}
+		for i := range 6 {
+			d := ask(i, fmt.Sprint("bob", i), "acme")
+			want := "tenant"
+			if i == 0 {
+				want = "user" // has none left either, and comes first
+			}
+			if d.Allowed != (i < 3) || d.Policy != want && (i > 0 && i != 1 && i != 2) {
+				t.Errorf("check %d: %+v", i, d)
+			}
+		}
+		time.Sleep(time.Second)
+		if te, all := rest(t, nodes[1], "tenant", "acme"), rest(t, nodes[2], "all", ""); te != 0 || all != 6 {
+			t.Errorf("%d and %d are left, want 0 and 6", te, all)
+		}
+		if bob := rest(t, nodes[0], "user", "bob5"); bob != 1 {
+			t.Errorf("who was denied for his tenant has %d left, want 1", bob)
+		}
+		_, err := nodes[0].Check(t.Context(), policy.Request{Policy: "user", Key: "ann"})
+		if err == nil {
+			t.Error("a check without the tenant's key is decided")
+		}
+		d := check(t, nodes[0], policy.Request{Policy: "user", Key: "carl", Attributes: map[string]string{"tenant": "new"}, CheckOnly: true})
+		if !d.Allowed || d.Remaining != 1 {
+			t.Errorf("a look: %+v", d)
+		}
+		time.Sleep(time.Second)
+		if carl := rest(t, nodes[0], "user", "carl"); carl != 1 {
+			t.Errorf("a look took something: %d left", carl)
+		}
+	})
+}
+
+// TestTogetherAtOnce: many at a time at all nodes never admit more than any of the keys has, and leave nothing held.
+func TestTogetherAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, togetherSet(t, 30, 100, 170), 3*time.Millisecond)
+		var mu sync.Mutex
+		admitted, byUser, byTenant := 0, map[string]int{}, map[string]int{}
+		var asking sync.WaitGroup
+		for i := range 600 {
+			asking.Go(func() {
+				user, tenant := fmt.Sprint("u", i%10), fmt.Sprint("t", i%2)
+				time.Sleep(time.Duration(i%50) * time.Millisecond)
+				d, err := nodes[i%3].Check(t.Context(), policy.Request{Policy: "user", Key: user, Attributes: map[string]string{"tenant": tenant}})
+				if err != nil || d.Degraded {
+					t.Error(d, err)
+				}
+				if d.Allowed {
+					mu.Lock()
+					defer mu.Unlock()
+					admitted++
+					byUser[user]++
+					byTenant[tenant]++
+				}
+			})
+		}
+		asking.Wait()
+		time.Sleep(5 * time.Second)
+		if all := rest(t, nodes[0], "all", ""); all != int64(170-admitted) || admitted > 170 || admitted < 160 {
+			t.Errorf("%d admitted of 170, and %d left", admitted, all)
+		}
+		for user, n := range byUser {
+			if have := rest(t, nodes[0], "user", user); have != int64(30-n) || have < 0 {
+				t.Errorf("%s: %d admitted of 30, and %d left", user, n, have)
+			}
+		}
+		for tenant, n := range byTenant {
+			if have := rest(t, nodes[1], "tenant", tenant); have != int64(100-n) || have < 0 {
+				t.Errorf("%s: %d admitted of 100, and %d left", tenant, n, have)
+			}
+		}
+	})
+}
+
+// TestTogetherGivenUp: a caller who gives up is charged nothing, at no key.
+func TestTogetherGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, togetherSet(t, 5, 5, 5), 50*time.Millisecond)
+		for i := range 9 {
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+			_, err := nodes[i%3].Check(ctx, policy.Request{Policy: "user", Key: fmt.Sprint("u", i), Attributes: map[string]string{"tenant": "x"}})
+			cancel()
+			_ = err // whoever owns all that it needs has an answer in time
+		}
+		time.Sleep(5 * time.Second)
+		total := int64(0)
+		for i := range 9 {
+			total += 5 - rest(t, nodes[0], "user", fmt.Sprint("u", i))
+		}
+		if all := rest(t, nodes[0], "all", ""); 5-all != total {
+			t.Errorf("%d of the users' are gone, and %d of all", total, 5-all)
+		}
+	})
+}
+
+// TestTogetherInBatches: items of a batch that need several keys are decided like others.
+func TestTogetherInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, togetherSet(t, 2, 100, 7), time.Millisecond)
+		var reqs []policy.Request
+		for i := range 10 {
+			reqs = append(reqs, policy.Request{Policy: "user", Key: fmt.Sprint("u", i), Attributes: map[string]string{"tenant": "x"}})
+		}
+		reqs = append(reqs, policy.Request{Policy: "user", Key: "nobody"}, policy.Request{Policy: "all", CheckOnly: true})
+		admitted := 0
+		results := nodes[0].CheckBatch(t.Context(), reqs)
+		for i, r := range results {
+			if (r.Err != nil) != (i == 10) {
+				t.Errorf("item %d: %v", i, r.Err)
+			}
+			if i < 10 && r.Decision.Allowed {
+				admitted++
+			}
+		}
+		if admitted < 5 || admitted > 7 {
+			t.Errorf("%d admitted, want about 7 and no more", admitted)
+		}
+	})
+}
