@@ -46,6 +46,15 @@ func TestCases(t *testing.T) {
 			take(0, 1, yes(0, 100*ms)),
 			take(0, 5, never(0, 100*ms)),
 		}},
+		{"C23 time that runs back and forth mints nothing", perSecond(1, 5), []step{
+			take(100*sec, 1, yes(4, sec)), take(100*sec, 1, yes(3, 2*sec)), take(100*sec, 3, yes(0, 5*sec)),
+			take(99*sec, 1, no(0, sec, 5*sec)), take(100*sec, 1, no(0, sec, 5*sec)), take(99*sec, 1, no(0, sec, 5*sec)),
+			take(101*sec, 1, yes(0, 5*sec)), take(101*sec, 1, no(0, sec, 5*sec)),
+		}},
+		{"C26 an older instant hands out no second burst", perSecond(2, 4), []step{
+			take(1000*sec, 4, yes(0, 2*sec)), take(1000*sec, 1, no(0, 500*ms, 2*sec)),
+			take(990*sec, 1, no(0, 500*ms, 2*sec)), take(1000*sec, 1, no(0, 500*ms, 2*sec)),
+		}},
 		{"C29 refill within a second", perSecond(2, 10), []step{
 			take(0, 1, yes(9, 500*ms)),
 			take(600*ms, 10, yes(0, 5*sec)),

@@ -62,3 +62,54 @@ func ExampleLimit_Window() {
 	fmt.Println(limit.Window())
 	// Output: 2s
 }
+
+// A pacer says when to go: here five a second, and nobody waits for longer than half a second.
+func ExampleGroup_pacer() {
+	limits := []bucket.Limit{{
+		Algorithm: bucket.Pacer, Count: 5, Per: time.Second, MaxWait: 500 * time.Millisecond, Burst: bucket.MaxTokens,
+	}}
+	g := bucket.Group{Limits: limits, States: make([]bucket.State, 1)}
+	now := bucket.Instant(0)
+	g.Start(now)
+	for range 5 {
+		if d, _ := g.Take(now, 1); d.Allowed {
+			fmt.Println("go in", d.RetryAfter)
+		} else {
+			fmt.Println("ask again in", d.RetryAfter)
+		}
+	}
+	// Output:
+	// go in 0s
+	// go in 200ms
+	// go in 400ms
+	// ask again in 100ms
+	// ask again in 100ms
+}
+
+// A monthly quota of 100 in Berlin, of which up to 120 are admitted and marked, beside a sliding window of 80 a minute: both admit, or
+// neither is charged.
+func ExampleGroup_quota() {
+	limits := []bucket.Limit{
+		{Algorithm: bucket.CalendarWindow, Calendar: bucket.Month, Zone: "Europe/Berlin", Count: 100, Burst: 120},
+		{Algorithm: bucket.SlidingWindow, Count: 80, Per: time.Minute, Burst: 80},
+	}
+	unix := time.Date(2026, 2, 28, 22, 58, 0, 0, time.UTC) // two minutes before March begins in Berlin
+	now := bucket.Instant(unix.UnixNano())
+	g := bucket.Group{Limits: limits, States: make([]bucket.State, 2), Log: new(bucket.Log)}
+	g.Start(now)
+	take := func(cost int64) {
+		d, which := g.Take(now, cost)
+		fmt.Println(d.Allowed, "by", limits[which].Algorithm, d.Remaining, limits[which].IsOverage(d.Remaining))
+	}
+	take(70)
+	take(20)
+	now += bucket.Instant(time.Minute)
+	take(40)
+	now += bucket.Instant(time.Minute)
+	take(10)
+	// Output:
+	// true by sliding_window 10 false
+	// false by sliding_window 10 false
+	// true by calendar 10 true
+	// true by sliding_window 70 false
+}

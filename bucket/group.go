@@ -61,6 +61,9 @@ func (g *Group) Look(now Instant, cost int64) (d Decision, which int) {
 // TakeEach is Take with a cost for each limit, or, if there are none, the same for all. A limit that is asked for nothing does not
 // speak unless all are.
 func (g *Group) TakeEach(now Instant, cost int64, costs []int64) (d Decision, which int) {
+	if len(costs) == 0 && g.areBuckets() { // nearly all
+		return g.takeBuckets(now, cost)
+	}
 	g.Refill(now, 0) // whatever the answer, the time has been seen
 	if d, which = g.LookEach(now, cost, costs); !d.Allowed {
 		return d, which
@@ -75,6 +78,35 @@ func (g *Group) TakeEach(now Instant, cost int64, costs []int64) (d Decision, wh
 		all.hear(i, c, d, g.Limits[i].IsOverage(d.Remaining))
 	}
 	return all.said()
+}
+
+func (g *Group) areBuckets() bool {
+	for i := range g.Limits {
+		if g.Limits[i].Algorithm != TokenBucket {
+			return false
+		}
+	}
+	return true
+}
+
+// takeBuckets is Take for token buckets. Only that one is asked for all numbers which speaks.
+func (g *Group) takeBuckets(now Instant, cost int64) (d Decision, which int) {
+	admits := true
+	for i := range g.States {
+		s := &g.States[i]
+		*s = s.upTo(&g.Limits[i], g.Limits[i].Burst, now)
+		admits = admits && (cost <= s.Tokens || cost == 0)
+	}
+	if !admits {
+		return g.Look(now, cost)
+	}
+	for i := range g.States {
+		if g.States[i].Tokens -= cost; max(g.States[i].Tokens, 0) < max(g.States[which].Tokens, 0) {
+			which = i
+		}
+	}
+	s := &g.States[which]
+	return Decision{Allowed: true, Remaining: max(s.Tokens, 0), ResetAfter: s.untilFull(&g.Limits[which])}, which
 }
 
 // LookEach is Look with a cost for each limit, or, if there are none, the same for all.

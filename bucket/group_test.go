@@ -128,6 +128,11 @@ func playAlgorithm(t *rapid.T, a bucket.Algorithm) {
 	var d bucket.Decision
 	for range rapid.IntRange(1, 40).Draw(t, "calls") {
 		now = next(t, now, l, d)
+		if w, ok := m.(*slowWindow); ok && rapid.IntRange(0, 9).Draw(t, "set the clock") == 0 {
+			by := rapid.OneOf(rapid.Int64Range(-2*min(int64(l.Window()), far), 2*min(int64(l.Window()), far)), rapid.Int64Range(-far, far)).Draw(t, "by")
+			g.Wall = min(max(g.Wall+by, -far), far)
+			w.wall = g.Wall
+		}
 		cost := rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, l.Burst+1),
 			rapid.SampledFrom([]int64{d.Remaining, min(d.Remaining+1, bucket.MaxTokens)})).Draw(t, "cost")
 		cost = min(cost, bucket.MaxTokens)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// State is one bucket: what it holds, and as of when. It carries no pointer and no copy of its limit, so very many of
+// State is one bucket: what it holds, and as of when. This is what the words of a token bucket mean; other algorithms use them
+// otherwise, and are asked by way of a Group. It carries no pointer and no copy of its limit, so very many of
 // them lie side by side in plain memory. The caller passes the same Limit each time, and Adopt when it changed: it is only
 // read, and nothing keeps the pointer.
 //

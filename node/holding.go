@@ -108,9 +108,12 @@ func (l *link) end(e transport.HoldEnd) {
 	first := len(l.ends) == 1
 	l.mu.Unlock()
 	if first {
-		l.signal()
+		time.AfterFunc(endsDelay, l.signal)
 	}
 }
+
+// endsDelay is how long the end of a hold waits for others, and for a check that goes the same way.
+const endsDelay = time.Millisecond
 
 // sendEnds sends what there is to say of holds; false if there is nothing.
 func (l *link) sendEnds(s transport.Stream, f *transport.HoldsFrame, b []byte) ([]byte, bool, error) {

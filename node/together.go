@@ -26,7 +26,8 @@ type leg struct {
 	handle *Handle
 	q      question
 	link   *link
-	call   *call // nil if none is under way
+	call   *call // nil if none was sent
+	done   bool
 	d      policy.Decision
 	err    error
 }
@@ -95,46 +96,44 @@ func (n *Node) ask(ctx context.Context, legs together, req *policy.Request) {
 	until, inTime := n.until(ctx)
 	id := lease.HoldID{Node: n.holder, Number: n.holds.Add(1)}
 	v := n.view.Load()
-	var here []*leg
-	for i := range legs {
+	for i := range legs { // first what takes a while
 		l := &legs[i]
-		l.d, l.err, l.call, l.link = policy.Decision{}, nil, nil, nil
+		l.d, l.err, l.link, l.call, l.done = policy.Decision{}, nil, nil, nil, false
 		if !l.q.look {
 			l.q.hold = &pledge{id: id, life: max(until-n.elapsed(), 0) + holdLife, costs: l.handle.costsOf(&l.q)}
 		}
-		now := n.clock.Now()
-		switch owner := v.owner(l.q.part); {
-		case owner == v.self:
-			here = append(here, l)
-		case l.handle.borrowed(v.link(owner), &l.q, now, &l.d):
-		default:
+		if owner := v.owner(l.q.part); owner != v.self {
+			if l.done = l.handle.borrowed(v.link(owner), &l.q, n.clock.Now(), &l.d); l.done {
+				continue
+			}
 			if l.link = v.link(owner); l.link != nil && inTime {
 				l.call = l.handle.begin(&l.q, l.link, until)
 			}
-			here = append(here, l)
 		}
 	}
-	var waiting sync.WaitGroup
-	for _, l := range here {
-		finish := func() { l.err = l.finish(ctx, req, until, inTime) }
-		if l.call == nil && v.owner(l.q.part) == v.self && l.handle.own(&l.q, n.clock.Now(), &l.d) {
-			continue
-		}
-		if l == here[len(here)-1] {
-			finish()
-		} else {
-			waiting.Go(finish)
+	for i := range legs {
+		if l := &legs[i]; !l.done && v.owner(l.q.part) == v.self {
+			l.done = l.handle.own(&l.q, n.clock.Now(), &l.d)
 		}
 	}
-	waiting.Wait()
-}
-
-// finish waits for the answer to a leg, and goes on looking for one if that does not decide.
-func (l *leg) finish(ctx context.Context, req *policy.Request, until time.Duration, inTime bool) error {
-	w := awaited{l.handle, l.q, l.link, l.call, req, &policy.Result{}}
-	err := w.finish(ctx, until, inTime)
-	l.q, l.d = w.question, w.result.Decision
-	return err
+	for i := range legs {
+		if l := &legs[i]; l.call != nil {
+			l.done, l.err = l.handle.finish(ctx, &l.q, req, l.link, l.call, &l.d)
+		}
+	}
+	var seeking sync.WaitGroup // seldom
+	for i := range legs {
+		if l := &legs[i]; !l.done && l.err == nil {
+			seeking.Go(func() {
+				if inTime {
+					l.err = l.handle.seek(ctx, &l.q, req, until, &l.d)
+				} else {
+					l.handle.unreachable(n.view.Load(), &l.q, &l.d)
+				}
+			})
+		}
+	}
+	seeking.Wait()
 }
 
 // costsOf returns what a question costs each limit.

@@ -17,6 +17,13 @@
 //	    sample: 10% # one check in ten is decided and charged for all ten
 //	    on_unreachable: allow # never in the way of an event because a node is down
 //	    limits: [{rate: 1k/s}]
+//	  mail:
+//	    key: [domain]
+//	    with: [customer] # and on that one's key, all or none
+//	    limits: [{algorithm: pacer, rate: 5/s, max_wait: 2s}] # "go in 400 ms"
+//	  customer:
+//	    key: [customer]
+//	    limits: [{quota: 10k/month, zone: Europe/Berlin, overage: 20%}]
 //
 // Everything here is pure: no file is opened, no clock read, nothing logged. A Set never changes, so it may be swapped
 // for another while requests are running.

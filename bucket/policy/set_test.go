@@ -37,6 +37,55 @@ func policyOf(t *testing.T, p policy.Policy) *policy.Policy {
 	return got
 }
 
+// TestWith: policies that one is decided with are found, with those that they are decided with in turn, once each. One that is named
+// twice is refused, so that no request counts twice in one bucket (C134).
+func TestWith(t *testing.T) {
+	with := func(p policy.Policy, names ...string) policy.Policy {
+		p.With = names
+		return p
+	}
+	s := setOf(t, with(perSecond("user", 1, "user"), "tenant", "region"), with(perSecond("tenant", 1, "tenant"), "all", "region"),
+		perSecond("region", 1, "region"), with(perSecond("all", 1), "user"))
+	for name, want := range map[string]string{"user": "tenant region all", "tenant": "all region user", "region": "", "all": "user tenant region"} {
+		p, err := s.Policy(name)
+		if err != nil || strings.Join(p.Together(), " ") != want {
+			t.Errorf("%s is decided with %v, want %s: %v", name, p.Together(), want, err)
+		}
+	}
+	var many []policy.Policy
+	var names []string
+	for i := range 9 {
+		names = append(names, fmt.Sprint("p", i))
+		many = append(many, perSecond(names[i], 1))
+	}
+	for _, c := range []struct {
+		policies []policy.Policy
+		want     string
+	}{
+		{[]policy.Policy{with(perSecond("a", 1), "b", "b"), perSecond("b", 1)}, `policy "a": with: "b" is named twice: leave one out`},
+		{[]policy.Policy{with(perSecond("a", 1), "a")}, `policy "a": with: "a" is the policy itself: leave it out`},
+		{[]policy.Policy{with(perSecond("a", 1), "aa"), perSecond("ab", 1)}, `policy "a": with: unknown policy "aa": did you mean`},
+		{append(many, with(perSecond("a", 1), names...)), `policy "a": with: 9 policies in all`},
+		{[]policy.Policy{{Name: "a", Sample: 2, With: []string{"b"}, Limits: perSecond("a", 9).Limits}, perSecond("b", 1)},
+			`policy "a": sample: one check in 2, but it is decided with other policies`},
+	} {
+		if _, err := policy.NewSet(c.policies...); !errors.Is(err, policy.ErrInvalidPolicy) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"with: [tenat]":  `limits.yaml:4:46: policy "a": with: unknown policy "tenat": did you mean "tenant"?`,
+		"with: tenant":   `with: a single value here: want a list of policies, such as [ceiling]`,
+		"with: [{a: b}]": `with: a mapping here: want a name`,
+	} {
+		_, err := policy.Parse("limits.yaml", []byte("version: 1\npolicies:\n  tenant: {key: [], limits: [{rate: 1/s}]}\n"+
+			"  a: {key: [], limits: [{rate: 1/s}], "+text+"}\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestSetIsEmpty(t *testing.T) {
 	var none *policy.Set
 	for name, s := range map[string]*policy.Set{"nil": none, "zero": {}, "new": setOf(t)} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 func checkCommand() *cobra.Command {
 	var addr, limit, burst string
 	var cost int64
-	var attrs []string
+	var costs, attrs []string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check POLICY [KEY]",
@@ -26,13 +27,28 @@ exit code is 0 if so, 1 if denied, 2 if no node could be asked.
 
   drossel check api ann                              one token of ann's
   drossel check api ann --cost 0                     look, take nothing
-  drossel check llm --attr tenant=acme --attr model=large --cost 800
+  drossel check llm --attr tenant=acme --attr model=large --costs input_tokens=800,output_tokens=90
   drossel check jobs nightly --limit 10/min --burst 5    a limit of your own, no policy needed
 
 KEY is for policies with one key attribute; others are given by --attr.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := map[string]any{"policy": args[0], "cost": cost}
+			if len(costs) > 0 {
+				if !given(cmd, "cost") {
+					delete(req, "cost")
+				}
+				byUnit := make(map[string]int64)
+				for _, c := range costs {
+					unit, count, _ := strings.Cut(c, "=")
+					n, err := strconv.ParseInt(count, 10, 64)
+					if unit == "" || err != nil {
+						return fmt.Errorf("--costs has %q, want unit=count", c)
+					}
+					byUnit[unit] = n
+				}
+				req["costs"] = byUnit
+			}
 			if len(args) == 2 {
 				req["key_base64"] = []byte(args[1]) // a shell passes any bytes, JSON text does not
 			}
@@ -77,6 +93,7 @@ KEY is for policies with one key attribute; others are given by --attr.`,
 	flags := cmd.Flags()
 	flags.StringVar(&addr, "addr", "127.0.0.1:7080", "`HOST:PORT` of a node's JSON API")
 	flags.Int64Var(&cost, "cost", 1, "tokens to take; 0 looks")
+	flags.StringSliceVar(&costs, "costs", nil, "costs by unit, `UNIT=COUNT,...`, for limits that count other units")
 	flags.StringArrayVar(&attrs, "attr", nil, "an attribute, `NAME=VALUE`; may be repeated")
 	flags.StringVar(&limit, "limit", "", "a `RATE` of your own instead of the policy's limits, such as 10/min")
 	flags.StringVar(&burst, "burst", "", "the burst of --limit, a `COUNT` (default: the count of the rate)")

@@ -132,6 +132,24 @@ func TestReplayLarge(t *testing.T) {
 			t.Errorf("%+v, want 9129 admitted and 871 denied, of 48 keys", got)
 		}
 	}
+	// Two limits of one policy are a group: together they deny other requests than each alone.
+	second, hour := "{rate: 1/s, burst: 3}", "{rate: 200/h, burst: 30}"
+	for _, c := range []struct {
+		limits               string
+		admitted, denied, of int
+	}{
+		{second, 9863, 137, 19},
+		{hour, 9652, 348, 18},
+		{second + ", " + hour, 9643, 357, 25},
+	} {
+		limits := file(t, "limits.yaml", "version: 1\npolicies: {web: {key: [ip], limits: ["+c.limits+"]}}\n")
+		for _, nodes := range []int{1, 3, 5} {
+			got := command{}.replay(t, log, "--policy", limits, "--nodes", fmt.Sprint(nodes))
+			if got.Admitted != c.admitted || got.Denied != c.denied || got.DeniedKeys != c.of {
+				t.Errorf("%s on %d nodes: %+v, want %d admitted and %d denied, of %d keys", c.limits, nodes, got, c.admitted, c.denied, c.of)
+			}
+		}
+	}
 }
 
 func TestCommands(t *testing.T) {
