@@ -374,18 +374,18 @@ func TestReduced(t *testing.T) {
 	})
 }
 
-// TestRefillTo: what is out makes a bucket smaller, and no slower.
-func TestRefillTo(t *testing.T) {
+// TestRefillBesideWhatIsOut: what is out makes a bucket smaller, and no slower.
+func TestRefillBesideWhatIsOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits.Draw(t, "limit")
-		s := bucket.Full(&l, 0)
-		s.Take(&l, 0, costOf(t, s, l))
+		g := bucket.Group{Limits: []bucket.Limit{l}, States: []bucket.State{bucket.Full(&l, 0)}}
+		g.Take(0, costOf(t, g.States[0], l))
 		smaller, now := l, instant(t, 0, l)
-		smaller.Burst = tokens(0).Draw(t, "capacity")
-		want := s
+		smaller.Burst = rapid.Int64Range(0, l.Burst).Draw(t, "capacity")
+		want := g.States[0]
 		want.Refill(&smaller, now)
-		if s.RefillTo(&l, smaller.Burst, now); s != want {
-			t.Fatalf("%+v, want %+v", s, want)
+		if g.Refill(now, l.Burst-smaller.Burst); g.States[0] != want {
+			t.Fatalf("%+v, want %+v", g.States[0], want)
 		}
 	})
 }

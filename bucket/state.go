@@ -55,9 +55,6 @@ func (s State) Look(l *Limit, now Instant, cost int64) Decision {
 // Refill brings the level up to now. It never lowers a level, not even one above the burst.
 func (s *State) Refill(l *Limit, now Instant) { *s = s.at(l, now) }
 
-// RefillTo brings the level up to now, but no higher than so many tokens: the rest of the burst is out.
-func (s *State) RefillTo(l *Limit, capacity int64, now Instant) { *s = s.upTo(l, capacity, now) }
-
 // at returns the bucket as it is at now.
 func (s State) at(l *Limit, now Instant) State { return s.upTo(l, l.Burst, now) }
 

@@ -295,6 +295,20 @@ func TestTiers(t *testing.T) {
 	}
 }
 
+// TestTwoLimitsOfOneKey: each counts for itself (C104).
+func TestTwoLimitsOfOneKey(t *testing.T) {
+	g := play(t, 0, []bucket.Limit{fixed(3, time.Minute), fixed(30, 24*time.Hour)})
+	admitted := 0
+	for range 4 {
+		if d, _ := g.Take(start, 1); d.Allowed {
+			admitted++
+		}
+	}
+	if day := g.States[1].Tokens; admitted != 3 || day != 27 {
+		t.Errorf("%d admitted, %d left of the day, want 3 and 27", admitted, day)
+	}
+}
+
 // TestSlidingBesideBucket: a sliding window in one group with a token bucket that limits bursts.
 func TestSlidingBesideBucket(t *testing.T) {
 	g := play(t, 0, []bucket.Limit{sliding(5, 60*sec), perSecond(1, 2)})
