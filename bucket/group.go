@@ -118,7 +118,7 @@ func (g *Group) LookEach(now Instant, cost int64, costs []int64) (d Decision, wh
 			c = costs[i]
 		}
 		d := g.look(i, now, c)
-		all.hear(i, c, d, d.Allowed && g.Limits[i].IsOverage(d.Remaining-c))
+		all.hear(i, c, d, d.Allowed && max(d.Remaining-c, 0) < g.Limits[i].Overage())
 	}
 	return all.said()
 }

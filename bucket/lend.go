@@ -26,7 +26,7 @@ func (g *Group) Lendable(tokens int64) int64 {
 			return 0
 		}
 		has := s.Tokens
-		if over := l.overage(); has > over {
+		if over := l.Overage(); has > over {
 			has -= over
 		}
 		tokens = min(tokens, has)

@@ -91,8 +91,8 @@ func (l *Limit) validateCalendar() error {
 	return nil
 }
 
-// overage is how much of a quota is admitted and marked; 0 for all but calendar windows.
-func (l *Limit) overage() int64 {
+// Overage is how much of a quota is admitted and marked; 0 for all but calendar windows.
+func (l *Limit) Overage() int64 {
 	if l.Algorithm != CalendarWindow {
 		return 0
 	}
@@ -101,7 +101,7 @@ func (l *Limit) overage() int64 {
 
 // IsOverage says whether a quota of which so much remains after an admission counts that as overage.
 func (l *Limit) IsOverage(remaining int64) bool {
-	return l.Algorithm == CalendarWindow && remaining < l.Burst-l.Count
+	return remaining < l.Overage()
 }
 
 // isWindow says whether Burst is what a window of one length admits.

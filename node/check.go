@@ -66,9 +66,9 @@ type question struct {
 	part int
 	cost int64   // of every limit, or the largest
 	each []int64 // the costs of all limits if they differ
-	look bool
+	hold *pledge // if the cost is to be taken aside
 
-	hold   *pledge      // if the cost is to be taken aside
+	look   bool
 	leases bool         // the owner may lend
 	demand lease.Demand // what is known of it here
 	owed   int64        // part of cost that is not the request's own, but that of sampled ones before
@@ -76,7 +76,9 @@ type question struct {
 
 // read finds out whose bucket a request is about.
 func (h *Handle) read(req *policy.Request, q *question) (err error) {
-	if err = h.price(req, q); err != nil {
+	if h.plain && req.Costs == nil && 0 <= req.Cost && req.Cost <= bucket.MaxTokens { // nearly every request
+		q.cost = max(req.Cost, 1)
+	} else if err = h.price(req, q); err != nil {
 		return err
 	}
 	q.look = req.CheckOnly
@@ -107,7 +109,7 @@ func (h *Handle) read(req *policy.Request, q *question) (err error) {
 
 // price finds out what a request costs each limit.
 func (h *Handle) price(req *policy.Request, q *question) (err error) {
-	if h.policy == nil || h.inline {
+	if h.inline {
 		q.cost, err = req.Tokens()
 		return err
 	}
@@ -142,29 +144,28 @@ func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.D
 	if q.look {
 		return n.owned.Look(q.part, q.id, g, now, q.cost, q.each...)
 	}
-	return n.owned.Take(q.part, q.id, g, now, q.cost, q.each...)
+	if len(q.each) > 0 {
+		return n.owned.TakeEach(q.part, q.id, g, now, q.cost, q.each)
+	}
+	return n.owned.Take(q.part, q.id, g, now, q.cost)
 }
 
 // tell puts the answer of a group, given by one of its limits, into the words of the policy.
 func (h *Handle) tell(d *policy.Decision, a bucket.Decision, which int, by policy.DecidedBy, node string) {
-	l := &h.limits[which]
+	s := &h.spoken[which]
 	*d = policy.Decision{
 		Allowed:    a.Allowed,
 		Never:      a.Never(),
 		DecidedBy:  by,
 		Policy:     h.name,
-		LimitName:  l.Name,
-		Overage:    a.Allowed && l.IsOverage(a.Remaining),
-		Limit:      h.capacities[which],
+		LimitName:  s.name,
+		Overage:    a.Allowed && a.Remaining < s.overage,
+		Limit:      s.capacity,
 		Remaining:  a.Remaining,
-		Window:     h.windows[which],
+		Window:     s.window,
+		RetryAfter: a.RetryAfter,
 		ResetAfter: a.ResetAfter,
 		Node:       node,
-	}
-	if a.Allowed {
-		d.Wait = a.RetryAfter
-	} else {
-		d.RetryAfter = a.RetryAfter
 	}
 }
 

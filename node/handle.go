@@ -22,8 +22,8 @@ type Handle struct {
 	limits []policy.Limit
 	group  *table.Group
 
-	capacities []int64 // of the limits
-	windows    []time.Duration
+	plain  bool      // all limits cost a request the same, and nothing is weighed
+	spoken []speaker // by limit
 
 	rules   rules
 	shares  shares
@@ -31,6 +31,14 @@ type Handle struct {
 	memo    *memo     // nil if inline
 	sampler *sampler  // nil if every check is decided
 	with    []*Handle // the policies that it is decided with
+}
+
+// speaker is what decisions say of the limit that speaks.
+type speaker struct {
+	name     string
+	capacity int64
+	overage  int64 // with less than that remaining a quota is exceeded
+	window   time.Duration
 }
 
 // Handle returns the handle of a policy. The error wraps policy.ErrUnknownPolicy.
@@ -84,10 +92,11 @@ func (n *Node) inlineHandle(req *policy.Request) (*Handle, error) {
 
 func (h *Handle) intern() (err error) {
 	limits := make([]bucket.Limit, len(h.limits))
-	h.windows, h.capacities = make([]time.Duration, len(h.limits)), make([]int64, len(h.limits))
+	h.spoken = make([]speaker, len(h.limits))
 	for i, l := range h.limits {
-		limits[i], h.windows[i], h.capacities[i] = l.Limit, l.Window(), l.Capacity()
+		limits[i], h.spoken[i] = l.Limit, speaker{l.Name, l.Capacity(), l.Overage(), l.Window()}
 	}
+	h.plain = h.inline || h.policy.Plain()
 	h.rules = rulesOf(h.limits)
 	h.group, err = h.node.limits.Intern(limits)
 	return err

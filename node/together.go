@@ -171,13 +171,12 @@ func (legs together) settle(n *Node, last bool) (d policy.Decision, done bool, e
 	d = legs[speaks].d
 	for i := range legs {
 		d.Degraded = d.Degraded || legs[i].d.Degraded
-		d.Wait = max(d.Wait, legs[i].d.Wait)
-	}
-	if !d.Allowed {
-		d.Wait = 0
+		if d.Allowed {
+			d.RetryAfter = max(d.RetryAfter, legs[i].d.Wait())
+		}
 	}
 	if admit && !commit && !legs[0].q.look { // all would have admitted, but not at a time
-		d.Allowed, d.Wait, d.Overage, d.RetryAfter = false, 0, false, retryHolds
+		d.Allowed, d.Overage, d.RetryAfter = false, false, retryHolds
 	}
 	for i := range legs {
 		l := &legs[i]

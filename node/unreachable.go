@@ -67,7 +67,7 @@ func (h *Handle) byRule(v *view, q *question, d *policy.Decision) (which int) {
 		which, a.RetryAfter = r.denies, retryUnreachable
 	case r.locals == 0:
 		which = r.least
-		a.Allowed, a.Remaining = true, h.capacities[which]
+		a.Allowed, a.Remaining = true, h.spoken[which].capacity
 	default:
 		by = policy.Local
 		if a, which = h.askShare(v, q); a.Never() { // in this share; but the owner may admit it
@@ -124,7 +124,7 @@ func (h *Handle) askShare(v *view, q *question) (a bucket.Decision, which int) {
 	if q.look {
 		a, which, err = n.local.Look(q.part, q.id, g, now, cost, each...)
 	} else {
-		a, which, err = n.local.Take(q.part, q.id, g, now, cost, each...)
+		a, which, err = n.local.TakeEach(q.part, q.id, g, now, cost, each)
 	}
 	if err != nil {
 		return bucket.Decision{}, int(r.local[0])

@@ -140,9 +140,6 @@ func unitOf(unit string) string {
 // The error wraps ErrInvalid and says what to do: if a cost is out of range, also when it is weighed, if Costs has a unit that no
 // policy of the set knows or says that there are no requests, or if Cost and Costs differ.
 func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
-	if p.plain && req.Costs == nil && 0 <= req.Cost && req.Cost <= bucket.MaxTokens { // nearly every request
-		return max(req.Cost, 1), nil, nil
-	}
 	if err := p.checkCosts(req); err != nil {
 		return 0, nil, err
 	}
@@ -158,6 +155,9 @@ func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
 	}
 	return slices.Max(each), each, nil
 }
+
+// Plain says whether a request that brings no costs by unit costs each limit what its Cost says. The policy is one of a Set.
+func (p *Policy) Plain() bool { return p.plain }
 
 // costIn is what a request costs in a unit.
 func (p *Policy) costIn(unit string, req *Request) (cost int64, err error) {

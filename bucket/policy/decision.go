@@ -26,15 +26,21 @@ type Decision struct {
 	// Window is the length of its window, of a month 31 days and of a year 366. Of a token bucket it is the time in which an empty
 	// one becomes full, rounded up; 0 if it does not refill.
 	Window time.Duration
-	// Wait is how long an admitted request has to wait before it goes, if a limit is a pacer; else 0.
-	Wait time.Duration
-	// RetryAfter is how long until the same request fits if nobody else takes; 0 if allowed or Never. Of a leased key it
-	// is when to ask again, and no promise.
+	// RetryAfter is how long until the same request fits if nobody else takes; 0 if Never. Of a leased key it is when to ask again,
+	// and no promise. If allowed, it is how long the request has to wait before it goes: 0 but for pacers.
 	RetryAfter time.Duration
 	// ResetAfter is how long until nothing counts as taken any more if nobody takes.
 	ResetAfter time.Duration
 	// Node is the stable id of the node that decided; if DecidedBy is Sample, of the one that decided the check before.
 	Node string
+}
+
+// Wait is how long an admitted request has to wait before it goes, for a limit of the policy that is a pacer; else 0.
+func (d *Decision) Wait() time.Duration {
+	if !d.Allowed {
+		return 0
+	}
+	return d.RetryAfter
 }
 
 // Result is one answer of a batch: a decision, or the error of that item alone.

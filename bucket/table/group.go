@@ -23,12 +23,17 @@ func put(w []uint64, states []bucket.State) {
 // ask takes a cost from all states of a slot, or from none.
 func (t *Table) ask(p *partition, w []uint64, g *Group, now bucket.Instant, cost int64, each []int64) (d bucket.Decision, which int) {
 	if g.plain {
-		s := load(w, 0)
-		d = s.Take(&g.limits[0], now, cost)
-		store(w, 0, s)
-		return d, 0
+		return g.takePlain(w, now, cost), 0
 	}
 	return t.askAll(p, w, g, now, cost, each)
+}
+
+// takePlain is ask for a single token bucket, as nearly all groups are.
+func (g *Group) takePlain(w []uint64, now bucket.Instant, cost int64) bucket.Decision {
+	s := load(w, 0)
+	d := s.Take(&g.limits[0], now, cost)
+	store(w, 0, s)
+	return d
 }
 
 func (t *Table) askAll(p *partition, w []uint64, g *Group, now bucket.Instant, cost int64, each []int64) (d bucket.Decision, which int) {

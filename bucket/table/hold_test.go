@@ -94,7 +94,7 @@ func TestHoldsNeverAdmitMore(t *testing.T) {
 					}
 				}
 			case 4, 5:
-				d, _, err := tb.Take(0, id, g, now, most, costs...)
+				d, _, err := tb.TakeEach(0, id, g, now, most, costs)
 				if err != nil {
 					rt.Fatal(err)
 				}

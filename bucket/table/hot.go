@@ -76,7 +76,7 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 		return a, err
 	}
 	if w == nil {
-		a.Decision, a.Which, err = t.first(p, id, g, now, cost, each...)
+		a.Decision, a.Which, err = t.first(p, id, g, now, cost, each)
 		a.Deny = denyFor(a.Decision, cost, each)
 		return a, err
 	}

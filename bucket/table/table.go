@@ -56,28 +56,39 @@ func (t *Table) SetWall(ahead int64) { t.wall.Store(ahead) }
 // not seen before starts full, unless the partition's owner was lost (TakenOver). A group that was last used under other
 // limits carries its levels over. The error is ErrClosed, ErrFull or nil.
 //
-// If costs differ, each has those of all limits and cost the largest of them; else it is empty.
-//
 // The answer is that of one limit of the group, and says which, as bucket.Group.Take does.
-func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
+func (t *Table) Take(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64) (d bucket.Decision, which int, err error) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	if s := p.slab(len(g.limits)); s != nil {
 		w := s.find(id)
-		if w != nil && p.ready && g.logs == 0 && w[2]&(hotFlag|changedFlag|heldFlag|limitsMask) == changedFlag|pack(g.index) { // nearly always
-			d, which = t.ask(p, w, g, now, cost, each)
+		// Nearly always:
+		if w != nil && p.ready && g.logs == 0 && w[2]&(hotFlag|changedFlag|heldFlag|limitsMask) == changedFlag|pack(g.index) {
+			if g.plain {
+				d = g.takePlain(w, now, cost)
+			} else {
+				d, which = t.askAll(p, w, g, now, cost, nil)
+			}
 			p.mu.Unlock()
 			return d, which, nil
 		}
 	}
-	d, which, err = t.takeSeldom(p, id, g, now, cost, each...)
+	d, which, err = t.takeSeldom(p, id, g, now, cost, nil)
 	p.mu.Unlock()
 	return d, which, err
 }
 
-// takeSeldom takes from a group that is new, hot, the first to change since changes were collected, or was last used
+// TakeEach is Take with a cost for each limit, of which cost is the largest. Without any it is the same for all.
+func (t *Table) TakeEach(part int, id bucket.ID, g *Group, now bucket.Instant, cost int64, each []int64) (d bucket.Decision, which int, err error) {
+	p := &t.parts[part]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return t.takeSeldom(p, id, g, now, cost, each)
+}
+
+// takeSeldom takes from a group that costs differ for, or that is new, hot, the first to change since changes were collected, or was last used
 // under other limits, and in partitions that are not ready.
-func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
+func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each []int64) (d bucket.Decision, which int, err error) {
 	if err := t.enter(p, now); err != nil {
 		return d, 0, err
 	}
@@ -86,7 +97,7 @@ func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Inst
 		return d, 0, err
 	}
 	if w == nil {
-		return t.first(p, id, g, now, cost, each...)
+		return t.first(p, id, g, now, cost, each)
 	}
 	if w[2]&heldFlag != 0 {
 		d, which = t.askHeld(p, w, g, now, cost, each)
@@ -176,7 +187,7 @@ func (t *Table) peek(p *partition, id bucket.ID, g *Group, now bucket.Instant, r
 
 // first decides for a group that has no slot, and makes one if something was taken: a denial, or a look, leaves the
 // group as full as it was.
-func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each ...int64) (d bucket.Decision, which int, err error) {
+func (t *Table) first(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each []int64) (d bucket.Decision, which int, err error) {
 	if g.plain && !p.loss.known { // without more than it needs
 		l := &g.limits[0]
 		s := bucket.Full(l, now)

@@ -26,8 +26,8 @@ func decision(d policy.Decision) *drosselv1.Decision {
 	if !d.Allowed && !d.Never {
 		out.RetryAfter = durationpb.New(d.RetryAfter)
 	}
-	if d.Wait > 0 {
-		out.Wait = durationpb.New(d.Wait)
+	if d.Wait() > 0 {
+		out.Wait = durationpb.New(d.Wait())
 	}
 	return out
 }

@@ -153,7 +153,7 @@ func TestDecision(t *testing.T) {
 			&drosselv1.Decision{DecidedBy: drosselv1.DecidedBy_DECIDED_BY_OWNER, Policy: "api", LimitName: "burst",
 				Limit: 3, Remaining: 2, Window: durationpb.New(time.Minute), Node: "a", Degraded: true,
 				RetryAfter: &durationpb.Duration{Seconds: 19, Nanos: 100_000_000}, ResetAfter: durationpb.New(time.Second)}},
-		{"to wait", policy.Decision{Allowed: true, Wait: time.Second, Overage: true},
+		{"to wait", policy.Decision{Allowed: true, RetryAfter: time.Second, Overage: true},
 			&drosselv1.Decision{Allowed: true, Wait: durationpb.New(time.Second), Overage: true,
 				ResetAfter: &durationpb.Duration{}, Window: &durationpb.Duration{}}},
 		{"never", policy.Decision{Never: true},

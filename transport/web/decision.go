@@ -45,8 +45,8 @@ func newDecision(d policy.Decision) decision {
 		retry := seconds(d.RetryAfter)
 		out.RetryAfter = &retry
 	}
-	if d.Wait > 0 {
-		wait := seconds(d.Wait)
+	if d.Wait() > 0 {
+		wait := seconds(d.Wait())
 		out.Wait = &wait
 	}
 	return out

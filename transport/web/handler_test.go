@@ -64,7 +64,7 @@ func TestCheckGolden(t *testing.T) {
 		want string
 	}{
 		{"allowed", policy.Decision{Allowed: true, DecidedBy: policy.Lease, Policy: "api", LimitName: "20/s", Limit: 20,
-			Remaining: 19, Window: time.Second, RetryAfter: time.Hour, ResetAfter: 50 * time.Millisecond, Node: "a<b"},
+			Remaining: 19, Window: time.Second, ResetAfter: 50 * time.Millisecond, Node: "a<b"},
 			`{"allowed":true,"limit":20,"remaining":19,"reset_after":"0.05s","never":false,"limit_name":"20/s",` +
 				`"policy":"api","decided_by":"lease","degraded":false,"node":"a<b","window":"1s","overage":false}`},
 		{"zero values", policy.Decision{},
@@ -75,7 +75,7 @@ func TestCheckGolden(t *testing.T) {
 			`{"allowed":false,"limit":9007199254740992,"remaining":0,"retry_after":"19.1s","reset_after":"90s",` +
 				`"never":false,"limit_name":"","policy":"","decided_by":"deny_lease","degraded":true,"node":"",` +
 				`"window":"3600s","overage":false}`},
-		{"overage, to wait", policy.Decision{Allowed: true, Wait: 120 * time.Millisecond, Overage: true},
+		{"overage, to wait", policy.Decision{Allowed: true, RetryAfter: 120 * time.Millisecond, Overage: true},
 			`{"allowed":true,"limit":0,"remaining":0,"reset_after":"0s","never":false,"limit_name":"","policy":"",` +
 				`"decided_by":"unknown","degraded":false,"node":"","window":"0s","wait":"0.12s","overage":true}`},
 		{"never", policy.Decision{Never: true, DecidedBy: policy.NoPolicy},
