@@ -44,41 +44,60 @@ func (t *Table) Hold(
 	if err != nil {
 		return held, err
 	}
-	if w == nil {
-		if w, err = t.freshSlot(p, id, g, now); err != nil {
-			return held, err
-		}
+	if w == nil || !isHot(w[2]) {
+		return t.holdCold(p, w, id, g, now, h, life, costs)
 	}
 	var room [MaxStates]bucket.State
-	if isHot(w[2]) {
-		hot := t.open(p, w, g, &room)
-		held.Life = lease.HoldLife(&hot.Group, now, life)
-		a := hot.lender.Hold(&hot.Group, now, h, held.Life, costs)
-		hot.used = true
-		p.close(w, &hot)
-		t.tellHolders(id, hot.lender, a)
-		held.Decision, held.Which = a.Decision, a.Which
-		return held, nil
+	hot := t.open(p, w, g, &room)
+	held.Life = lease.HoldLife(&hot.Group, now, life)
+	a := hot.lender.Hold(&hot.Group, now, h, held.Life, costs)
+	hot.used = true
+	p.close(w, &hot)
+	t.tellHolders(id, hot.lender, a)
+	held.Decision, held.Which = a.Decision, a.Which
+	return held, nil
+}
+
+// holdCold holds in a group that is not hot, and perhaps has no slot: w is nil then. A denial makes none.
+func (t *Table) holdCold(
+	p *partition, w []uint64, id bucket.ID, g *Group, now bucket.Instant, h lease.HoldID, life time.Duration, costs []int64,
+) (held Held, err error) {
+	var room [MaxStates]bucket.State
+	var s bucket.Group
+	var l *lease.Ledger
+	if w == nil {
+		s = t.start(p, g, &room, now)
+	} else {
+		s, l = t.take(p, w, g, &room), p.holds[heldIDOf(w)]
 	}
-	l := p.holds[heldIDOf(w)]
 	if l == nil {
 		l = new(lease.Ledger)
 		if p.loss.reserved {
 			l.Reserve(g.reserve, p.loss.ends())
 		}
 	}
-	s := t.take(p, w, g, &room)
 	held.Life = lease.HoldLife(&s, now, life)
 	held.Decision, held.Which = l.Hold(&s, now, h, held.Life, costs)
-	put(w, s.States)
-	if held.Decision.Allowed && w[2]&heldFlag == 0 {
-		w[2] |= heldFlag
-		if p.holds == nil {
-			p.holds = make(map[heldID]*lease.Ledger)
+	switch {
+	case w != nil:
+	case !held.Decision.Allowed:
+		s.Drop()
+		return held, nil
+	default:
+		if w, err = t.newSlot(p, id, g, now); err != nil {
+			s.Drop()
+			return Held{}, err
 		}
-		p.holds[heldIDOf(w)] = l
 	}
+	put(w, s.States)
 	if held.Decision.Allowed {
+		if w[2]&heldFlag == 0 {
+			if p.holds == nil {
+				p.holds = make(map[heldID]*lease.Ledger)
+			}
+			w[2] |= heldFlag
+			p.holds[heldIDOf(w)] = l
+		}
 		p.touch(w)
 	}
 	return held, nil

@@ -149,6 +149,21 @@ func TestHoldsNeverAdmitMore(t *testing.T) {
 	})
 }
 
+// TestDeniedHoldsMakeNoSlots: what is denied leaves the table as it was.
+func TestDeniedHoldsMakeNoSlots(t *testing.T) {
+	tb, ls := newTable(t, 1, 1<<20)
+	g := intern(t, ls, tenPerHour)
+	for k := range uint64(100) {
+		held, err := tb.Hold(0, idOf(k), g, second, lease.HoldID{Node: 1, Number: k}, time.Second, []int64{11})
+		if err != nil || held.Decision.Allowed {
+			t.Fatal(held, err)
+		}
+	}
+	if st := tb.Stats(); st.Groups != 0 || st.Held != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // TestPutBack: what was held and is put back is there again, in every algorithm; what is committed, or held for too long, is not.
 func TestPutBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
