@@ -89,17 +89,13 @@ func (g *Group) ReadState(b []byte, i int, now Instant) (rest []byte, err error)
 	return r.b, r.err
 }
 
-// within keeps a level to what there can be. A token bucket is no lower than a Debit makes it; others may be, by a dear cost or since
-// the limit was lowered.
+// within keeps a level to what there can be. It may be lower than a Debit makes it, by a dear cost or since the limit was lowered.
 func (s *State) within(l *Limit) {
-	most, least := l.Burst, int64(-2*MaxTokens)
-	switch l.Algorithm {
-	case TokenBucket:
-		least = -l.Burst
-	case Pacer:
+	most := l.Burst
+	if l.Algorithm == Pacer {
 		most = 0
 	}
-	s.Tokens = max(s.Tokens, least)
+	s.Tokens = max(s.Tokens, -2*MaxTokens)
 	if s.Tokens >= most {
 		s.Tokens = most
 		if l.Algorithm <= Pacer {

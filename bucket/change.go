@@ -50,6 +50,13 @@ func (g *Group) used(i int, now Instant) int64 {
 	return l.Burst - s.Tokens
 }
 
+// IsKindOf says whether a limit can take over from another without counting what was taken anew: it has the same algorithm, and the
+// same windows if it has any.
+func (l *Limit) IsKindOf(m *Limit) bool {
+	return l.Algorithm == m.Algorithm && (l.Algorithm <= Pacer || l.sameWindows(m) ||
+		l.IsLogged() == m.IsLogged() && l.Algorithm == SlidingWindow && l.Per == m.Per)
+}
+
 // sameWindows says whether two limits count in the same windows.
 func (l *Limit) sameWindows(m *Limit) bool {
 	return l.Algorithm > SlidingWindow && l.Algorithm == m.Algorithm && l.Per == m.Per && l.Calendar == m.Calendar && l.Zone == m.Zone

@@ -66,7 +66,7 @@ func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
 	if until <= now {
 		return nil
 	}
-	if (len(q.each) > 0 || q.hold != nil) && l.version.Load() < transport.CostsVersion {
+	if (len(q.each) > 0 || q.hold != nil) && l.speaksBefore(transport.CostsVersion) {
 		return nil
 	}
 	c := n.newCall()

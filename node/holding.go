@@ -40,7 +40,7 @@ const (
 // hold has the costs of a question taken aside in a table of this node.
 func (n *Node) hold(t *table.Table, at heldAt, g *table.Group, q *question, now bucket.Instant, costs []int64) (a bucket.Decision, which int, err error) {
 	h := q.hold
-	held, err := t.Hold(q.part, q.id, g, now, h.id, h.life, costs)
+	held, err := t.Hold(q.part, q.id, g, now, table.Asker{}, h.id, h.life, costs)
 	if err == nil && held.Decision.Allowed {
 		h.at, h.ends = at, now+bucket.Instant(held.Life)
 	}
@@ -62,10 +62,14 @@ func (h *pledge) heldBy(l *link, a *transport.Answer, sent bucket.Instant) {
 	if !a.Decision.Allowed {
 		return
 	}
-	if a.By != "" { // it was passed on
-		l = (*l.node.ways.Load())[a.By]
-	}
 	h.at, h.owner, h.ends = heldElsewhere, l, sent+bucket.Instant(a.Life)
+	switch n := l.node; a.By {
+	case "":
+	case n.name: // it was passed back here
+		h.at = heldHere
+	default: // it was passed on
+		h.owner = (*n.ways.Load())[a.By]
+	}
 }
 
 // stands says whether what is held may be committed at now.
@@ -135,7 +139,8 @@ func (in *inbound) hold(c *transport.Check, part int, g *table.Group, now bucket
 	if len(costs) == 0 {
 		costs = slices.Repeat([]int64{c.Cost}, len(g.Limits()))
 	}
-	held, err := in.node.owned.Hold(part, c.ID, g, now, c.Hold, c.Life, costs)
+	who := table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand}
+	held, err := in.node.owned.Hold(part, c.ID, g, now, who, c.Hold, c.Life, costs)
 	a = transport.Answer{Number: c.Number, Which: uint8(held.Which), Decision: held.Decision}
 	switch {
 	case errors.Is(err, table.ErrClosed):
@@ -145,6 +150,7 @@ func (in *inbound) hold(c *transport.Check, part int, g *table.Group, now bucket
 	case held.Decision.Allowed:
 		a.Life = held.Life
 	}
+	a.Offer = c.Leases && held.Offer
 	return a, true
 }
 

@@ -94,6 +94,12 @@ func (n *Node) newLink(m ring.Member) *link {
 	return l
 }
 
+// speaksBefore says that the peer is known to speak no frames of a version.
+func (l *link) speaksBefore(version uint32) bool {
+	v := l.version.Load()
+	return v != 0 && v < version
+}
+
 // set changes the state; in any state but up nothing can wait, except for the first connection.
 func (l *link) set(s linkState, err error) {
 	l.mu.Lock()

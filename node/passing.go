@@ -17,14 +17,14 @@ const passMargin = time.Millisecond
 // pass sends a check on to whom this node takes for the owner: the sender has not heard of it yet. It happens twice to a
 // check at the most, so nodes that disagree do not play ball with it.
 func (in *inbound) pass(c *transport.Check, g *table.Group, l *link, hop uint8) bool {
-	if c.Within <= passMargin || len(c.Costs) > 0 && l.version.Load() < transport.CostsVersion {
+	if c.Within <= passMargin || (len(c.Costs) > 0 || c.Hold != (lease.HoldID{})) && l.speaksBefore(transport.CostsVersion) {
 		return false
 	}
 	out := in.node.newCall()
 	out.relay, out.relayNumber, out.to, out.group = in, c.Number, l.member.ID, g
 	out.begun = in.node.elapsed()
 	out.expires = out.begun + c.Within - passMargin
-	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Costs: c.Costs, Look: c.Look, Hop: hop}
+	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Costs: c.Costs, Hold: c.Hold, Life: c.Life, Look: c.Look, Hop: hop}
 	if !l.enqueue(out) {
 		out.recycle()
 		return false

@@ -213,7 +213,11 @@ func (p *purse) message(now bucket.Instant, ps *purses) (r lease.Request, ok boo
 	_, waiting := p.Waiting()
 	switch due {
 	case lease.Return:
-		return p.Close(now)
+		if r, ok = p.Close(now); !ok && p.Holds(now) { // as soon as that has ended
+			p.due = lease.Return
+			p.link.tell(p)
+		}
+		return r, ok
 	case lease.Resend:
 		return p.Repeat(now), waiting
 	case lease.Renewal:

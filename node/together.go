@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/lease"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/transport"
@@ -100,7 +101,7 @@ func (n *Node) ask(ctx context.Context, legs together, req *policy.Request) {
 		l := &legs[i]
 		l.d, l.err, l.link, l.call, l.done = policy.Decision{}, nil, nil, nil, false
 		if !l.q.look {
-			l.q.hold = &pledge{id: id, life: max(until-n.elapsed(), 0) + holdLife, costs: l.handle.costsOf(&l.q)}
+			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.handle.costsOf(&l.q)}
 		}
 		if owner := v.owner(l.q.part); owner != v.self {
 			if l.done = l.handle.borrowed(v.link(owner), &l.q, n.clock.Now(), &l.d); l.done {
@@ -159,12 +160,7 @@ func (legs together) settle(n *Node, last bool) (d policy.Decision, done bool, e
 			speaks = i
 		}
 	}
-	commit := admit && stand
-	for i := range legs {
-		if l := &legs[i]; l.q.hold != nil && !n.end(l.handle, &l.q, now, commit) {
-			commit = false // what was committed before is spent for nothing
-		}
-	}
+	commit := legs.end(n, now, admit && stand)
 	if admit && !commit && !legs[0].q.look && !last {
 		return d, false, err
 	}
@@ -180,11 +176,24 @@ func (legs together) settle(n *Node, last bool) (d policy.Decision, done bool, e
 	}
 	for i := range legs {
 		l := &legs[i]
-		if h := l.q.hold; h != nil && (i == 0 || d.Allowed || !l.d.Allowed) {
+		if h := l.q.hold; h != nil && err == nil && (i == 0 || d.Allowed || !l.d.Allowed) {
 			l.handle.add(l.q.part, d.Allowed, h.by)
 		}
 	}
 	return d, true, err
+}
+
+// end commits all that is held, or puts it back, and says which. First comes what is held in purses, whose leases may have ended.
+func (legs together) end(n *Node, now bucket.Instant, commit bool) bool {
+	for _, purses := range []bool{true, false} {
+		for i := range legs {
+			l := &legs[i]
+			if h := l.q.hold; h != nil && (h.at == heldInPurse) == purses && !n.end(l.handle, &l.q, now, commit) {
+				commit = false // what another purse has paid is spent for nothing
+			}
+		}
+	}
+	return commit
 }
 
 // retryHolds is what a caller is told to wait whose check could not hold all that it needs at a time.

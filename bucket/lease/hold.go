@@ -36,6 +36,9 @@ func (l *Ledger) Hold(g *bucket.Group, now bucket.Instant, id HoldID, life time.
 		return d, which
 	}
 	h := hold{id: id, costs: slices.Clone(costs), cost: slices.Max(costs), taken: now, ends: now + burnAfter(life)}
+	for _, s := range g.States { // which may have seen a later instant, and count it as taken then
+		h.taken = max(h.taken, s.Last)
+	}
 	l.out += h.cost
 	l.holds = append(l.holds, h)
 	l.burnsAt(h.ends)
@@ -55,10 +58,7 @@ func (l *Ledger) Commit(g *bucket.Group, now bucket.Instant, id HoldID) bool {
 	if i < 0 {
 		return false
 	}
-	for j, cost := range l.holds[i].costs {
-		g.Settle(j, cost, l.holds[i].taken, now)
-	}
-	l.drop(i)
+	l.spend(g, now, i)
 	return true
 }
 
@@ -78,6 +78,14 @@ func (l *Ledger) PutBack(g *bucket.Group, now bucket.Instant, id HoldID) bool {
 
 func (l *Ledger) findHold(id HoldID) int {
 	return slices.IndexFunc(l.holds, func(h hold) bool { return h.id == id })
+}
+
+// spend ends a hold whose cost has been used, or may have been, until now.
+func (l *Ledger) spend(g *bucket.Group, now bucket.Instant, i int) {
+	for j, cost := range l.holds[i].costs {
+		g.Settle(j, cost, l.holds[i].taken, now)
+	}
+	l.drop(i)
 }
 
 func (l *Ledger) drop(i int) {

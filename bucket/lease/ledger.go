@@ -71,7 +71,7 @@ func (l *Ledger) Refill(g *bucket.Group, now bucket.Instant) {
 	for len(l.entries)+len(l.holds) > 0 && l.soonest <= now {
 		if l.soonest = l.nextBurn(); l.soonest <= now {
 			l.fill(g, l.soonest)
-			l.burn(l.soonest)
+			l.burn(g, l.soonest)
 		}
 	}
 	l.fill(g, now)
@@ -99,7 +99,7 @@ func (l *Ledger) burnsAt(at bucket.Instant) {
 }
 
 // burn gives up what was due by now: its holder may have spent it, so it never comes back.
-func (l *Ledger) burn(now bucket.Instant) {
+func (l *Ledger) burn(g *bucket.Group, now bucket.Instant) {
 	for i := len(l.entries) - 1; i >= 0; i-- {
 		if l.entries[i].burns <= now {
 			l.close(i)
@@ -108,7 +108,7 @@ func (l *Ledger) burn(now bucket.Instant) {
 	for i := len(l.holds) - 1; i >= 0; i-- {
 		if l.holds[i].ends <= now {
 			l.burned += l.holds[i].cost
-			l.drop(i)
+			l.spend(g, now, i)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (l *Ledger) report(g *bucket.Group, now bucket.Instant, e *entry, r Request
 			e.under = make([]int64, len(g.States))
 		}
 		if under := r.Under[j] - e.under[j]; under > 0 {
-			g.Restore(j, min(under, spent), now)
+			l.restore(g, now, j, min(under, spent))
 			e.under[j] = r.Under[j]
 		}
 	}
@@ -217,8 +217,33 @@ func (l *Ledger) giveBack(g *bucket.Group, now bucket.Instant, i int, r Request)
 		e.left -= back
 		l.out -= back
 		for j := range g.States {
-			g.Restore(j, back, now)
+			l.restore(g, now, j, back)
 		}
 	}
 	l.close(i)
+}
+
+// restore gives a state back what was lent. One that is not lent from any more, since its limit has another algorithm, counts that
+// as taken.
+func (l *Ledger) restore(g *bucket.Group, now bucket.Instant, j int, tokens int64) {
+	if g.Limits[j].Algorithm.Lends() {
+		g.Restore(j, tokens, now)
+	}
+}
+
+// Adopt brings a ledger's group to other limits of the same number at now: what had arrived by the old rates stays, a
+// smaller burst cuts at once, below zero if more than it is out, and a larger one grants nothing. Leases come back as
+// they are renewed. What is held of a limit whose algorithm or windows change is spent.
+func (l *Ledger) Adopt(g *bucket.Group, limits []bucket.Limit, now bucket.Instant) {
+	l.Refill(g, now)
+	for j := range limits {
+		if !g.Limits[j].IsKindOf(&limits[j]) {
+			for len(l.holds) > 0 {
+				l.burned += l.holds[0].cost
+				l.spend(g, now, 0)
+			}
+		}
+	}
+	g.Adopt(limits, now)
+	g.Cap(l.out)
 }

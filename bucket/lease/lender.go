@@ -48,13 +48,9 @@ func NewLender(limits []bucket.Limit, after ID, now bucket.Instant) *Lender {
 	return &Lender{Ledger: Ledger{Last: after}, terms: TermsOf(limits), busy: now}
 }
 
-// Adopt brings a ledger's group to other limits of the same number at now: what had arrived by the old rates stays, a
-// smaller burst cuts at once, below zero if more than it is out, and a larger one grants nothing. Leases come back as
-// they are renewed.
+// Adopt is Ledger.Adopt for a group that is lent from.
 func (l *Lender) Adopt(g *bucket.Group, limits []bucket.Limit, now bucket.Instant) {
-	l.Refill(g, now)
-	g.Adopt(limits, now)
-	g.Cap(l.out)
+	l.Ledger.Adopt(g, limits, now)
 	l.terms = TermsOf(limits)
 }
 
@@ -72,17 +68,9 @@ type Answered struct {
 // Check decides a check that a requester has forwarded. d is the demand it reports, zero if it does not keep one. If costs differ,
 // each has those of all limits, and cost is the largest of them.
 func (l *Lender) Check(g *bucket.Group, now bucket.Instant, who string, d Demand, cost int64, each ...int64) (a Answered) {
-	r := l.requester(now, who)
-	if d.Checks > 0 {
-		r.demand = d
-	} else {
-		r.counted.add(now, cost)
-		r.demand = r.counted.at(now)
-		a.Offer = l.terms.worth(r.demand)
-	}
-	l.heard(now, r)
+	a.Offer = l.hear(now, who, d, cost)
 	l.tidyLocal(g, now)
-	l.check(g, now, r, cost, each, &a)
+	l.check(g, now, l.requester(now, who), cost, each, &a)
 	return a
 }
 
@@ -99,6 +87,9 @@ func (l *Lender) check(g *bucket.Group, now bucket.Instant, r *requester, cost i
 		return
 	}
 	a.Deny = Deny{For: l.denyFor(g, now, r, a.Which, a.Decision, cost), Cost: cost}
+	if len(l.holds) > 0 { // any of which may be put back
+		a.Deny.For = min(a.Deny.For, HeldDeny)
+	}
 	r.patience = a.Deny.For
 	if a.Recall = l.wanted(g, now, cost); a.Recall {
 		l.giveBackLocal(g, now)
@@ -176,9 +167,14 @@ func (l *Lender) life(g *bucket.Group, now bucket.Instant) time.Duration {
 	return HoldLife(g, now, TTL)
 }
 
-// Hold is Ledger.Hold for a group that is lent from. What the owner's own callers have on lease comes back for it, and what others
-// have is asked for.
-func (l *Lender) Hold(g *bucket.Group, now bucket.Instant, id HoldID, life time.Duration, costs []int64) (a Answered) {
+// Hold is Ledger.Hold for a group that is lent from, for a requester as in Check, or, if who is "", for the owner's own callers. What
+// these have on lease comes back for it, and what others have is asked for.
+func (l *Lender) Hold(
+	g *bucket.Group, now bucket.Instant, who string, d Demand, id HoldID, life time.Duration, costs []int64,
+) (a Answered) {
+	if who != "" && len(costs) > 0 {
+		a.Offer = l.hear(now, who, d, slices.Max(costs))
+	}
 	a.Decision, a.Which = l.Ledger.Hold(g, now, id, life, costs)
 	if !a.Decision.Allowed && l.local.Left(now) > 0 {
 		l.giveBackLocal(g, now)
@@ -188,6 +184,20 @@ func (l *Lender) Hold(g *bucket.Group, now bucket.Instant, id HoldID, life time.
 		a.Recall = l.wanted(g, now, slices.Max(costs))
 	}
 	return a
+}
+
+// hear takes in what a requester asks for, and says whether it is to be offered a lease.
+func (l *Lender) hear(now bucket.Instant, who string, d Demand, cost int64) (offer bool) {
+	r := l.requester(now, who)
+	if d.Checks > 0 {
+		r.demand = d
+	} else {
+		r.counted.add(now, cost)
+		r.demand = r.counted.at(now)
+		offer = l.terms.worth(r.demand)
+	}
+	l.heard(now, r)
+	return offer
 }
 
 // spread varies a pace period by an eighth, so that holders whose renewals have come to arrive together, where the last

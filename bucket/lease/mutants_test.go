@@ -2,7 +2,7 @@ package lease
 
 const (
 	model      = "TestModel/"
-	refillLoop = "			l.fill(g, l.soonest)\n			l.burn(l.soonest)\n"
+	refillLoop = "			l.fill(g, l.soonest)\n			l.burn(g, l.soonest)\n"
 	closes     = "!p.alive(now) || p.held != 0 || p.waiting"
 	commits    = "func (p *Purse) Commit(now bucket.Instant, h Hold) bool {\n"
 	burns      = "return bucket.Instant(ttl + ttl/burnSlack)"
@@ -20,14 +20,14 @@ var mutants = []mutant{
 	{"refund at expiry", model + "lease", []edit{
 		{"ledger.go", refillLoop, `			l.fill(g, l.soonest)
 			before := l.out
-			l.burn(l.soonest)
+			l.burn(g, l.soonest)
 			for j := range g.States {
 				g.States[j].Tokens += before - l.out
 			}
 `},
 	}},
 	{"refill looked at late", model + "late", []edit{
-		{"ledger.go", refillLoop, "			l.burn(l.soonest)\n"},
+		{"ledger.go", refillLoop, "			l.burn(g, l.soonest)\n"},
 	}},
 	{"expiry before the holder's deadline", model + "lease", []edit{
 		{"ledger.go", burns, "return bucket.Instant(ttl - ttl/3)"},
@@ -117,8 +117,6 @@ var mutants = []mutant{
 		{"hold.go", "return now < p.Sent+bucket.Instant(p.Life)", "return true"},
 	}},
 	{"hold expiry that puts back", model + "several", []edit{
-		{"ledger.go", "			l.burn(l.soonest)\n", "			l.burn(g, l.soonest)\n"},
-		{"ledger.go", "burn(now bucket.Instant) {", "burn(g *bucket.Group, now bucket.Instant) {"},
 		{"ledger.go", "			l.burned += l.holds[i].cost\n", `			for j, cost := range l.holds[i].costs {
 				g.States[j].Tokens += cost
 			}

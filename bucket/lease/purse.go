@@ -70,6 +70,9 @@ func (p *Purse) less(most int64, each []int64) {
 	}
 }
 
+// Holds says whether something is taken aside at now, so that the lease can't be closed.
+func (p *Purse) Holds(now bucket.Instant) bool { return p.alive(now) && p.held != 0 }
+
 // Hold is tokens of a purse taken aside.
 type Hold struct {
 	life  uint64

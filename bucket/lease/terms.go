@@ -19,6 +19,8 @@ const (
 	Idle = 2 * Target
 	// DenyMax bounds a deny lease.
 	DenyMax = time.Second
+	// HeldDeny bounds a deny lease while something is held that may be put back.
+	HeldDeny = 10 * time.Millisecond
 	// MinChecks is how many checks in Target make a requester worth a lease: 50 a second.
 	MinChecks = 10
 

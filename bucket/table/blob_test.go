@@ -195,7 +195,7 @@ func TestImportFindsNoRoom(t *testing.T) {
 // Levels are kept to what there can be, whatever a blob says.
 func TestImportClamps(t *testing.T) {
 	head := []byte{blobVersion, 0, 0, 1, 0, 0, 10, 0, 0} // limits: 10, never refilled
-	for level, want := range map[int64]int64{-1 << 60: -10, -11: -10, -10: -10, 3: 3, 10: 10, 11: 10, 1 << 60: 10} {
+	for level, want := range map[int64]int64{-1 << 60: -2 * bucket.MaxTokens, -11: -11, -10: -10, 3: 3, 10: 10, 11: 10, 1 << 60: 10} {
 		tb, ls := newTable(t, 1, 1<<20)
 		g := intern(t, ls, bucket.Limit{Burst: 10})
 		tb.Take(0, bucket.ID{}, g, second, 1)

@@ -26,14 +26,17 @@ type Held struct {
 	Which    int             // limit of the group has spoken
 	// Life is for how long from when it was first asked for the coordinator may commit.
 	Life time.Duration
+	// Offer says that the asker would get a lease if it asked.
+	Offer bool
 }
 
 // Hold takes costs, one for each limit of group g, aside at now for a check of several keys, which its coordinator names h: all or
-// none. It lasts for life, or until a window ends; then what is held is spent. Asked again with the same h it holds no more. The
-// error is ErrClosed, ErrFull or nil.
+// none. who is the node that asks, or zero for this one. It lasts for life, or until a window ends, and lease.TTL at the most; then
+// what is held is spent. Asked again with the same h it holds no more. The error is ErrClosed, ErrFull or nil.
 func (t *Table) Hold(
-	part int, id bucket.ID, g *Group, now bucket.Instant, h lease.HoldID, life time.Duration, costs []int64,
+	part int, id bucket.ID, g *Group, now bucket.Instant, who Asker, h lease.HoldID, life time.Duration, costs []int64,
 ) (held Held, err error) {
+	life = min(life, lease.TTL)
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,22 +48,22 @@ func (t *Table) Hold(
 		return held, err
 	}
 	if w == nil || !isHot(w[2]) {
-		return t.holdCold(p, w, id, g, now, h, life, costs)
+		return t.holdCold(p, w, id, g, now, who, h, life, costs)
 	}
 	var room [MaxStates]bucket.State
 	hot := t.open(p, w, g, &room)
 	held.Life = lease.HoldLife(&hot.Group, now, life)
-	a := hot.lender.Hold(&hot.Group, now, h, held.Life, costs)
+	a := hot.lender.Hold(&hot.Group, now, who.Name, who.Demand, h, held.Life, costs)
 	hot.used = true
 	p.close(w, &hot)
 	t.tellHolders(id, hot.lender, a)
-	held.Decision, held.Which = a.Decision, a.Which
+	held.Decision, held.Which, held.Offer = a.Decision, a.Which, a.Offer
 	return held, nil
 }
 
 // holdCold holds in a group that is not hot, and perhaps has no slot: w is nil then. A denial makes none.
 func (t *Table) holdCold(
-	p *partition, w []uint64, id bucket.ID, g *Group, now bucket.Instant, h lease.HoldID, life time.Duration, costs []int64,
+	p *partition, w []uint64, id bucket.ID, g *Group, now bucket.Instant, who Asker, h lease.HoldID, life time.Duration, costs []int64,
 ) (held Held, err error) {
 	var room [MaxStates]bucket.State
 	var s bucket.Group
@@ -99,6 +102,12 @@ func (t *Table) holdCold(
 			p.holds[heldIDOf(w)] = l
 		}
 		p.touch(w)
+	}
+	if who.Leases {
+		var hot bool
+		if w[2], hot = counted(w[2], now); hot {
+			t.heat(p, w, g, now)
+		}
 	}
 	return held, nil
 }

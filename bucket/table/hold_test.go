@@ -104,7 +104,7 @@ func TestHoldsNeverAdmitMore(t *testing.T) {
 			case 6, 7:
 				taken++
 				h := lease.HoldID{Node: 7, Number: uint64(taken)}
-				held, err := tb.Hold(0, id, g, now, h, time.Duration(rapid.Int64Range(1, 2e9).Draw(rt, "life")), costs)
+				held, err := tb.Hold(0, id, g, now, Asker{}, h, time.Duration(rapid.Int64Range(1, 2e9).Draw(rt, "life")), costs)
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -154,7 +154,7 @@ func TestDeniedHoldsMakeNoSlots(t *testing.T) {
 	tb, ls := newTable(t, 1, 1<<20)
 	g := intern(t, ls, tenPerHour)
 	for k := range uint64(100) {
-		held, err := tb.Hold(0, idOf(k), g, second, lease.HoldID{Node: 1, Number: k}, time.Second, []int64{11})
+		held, err := tb.Hold(0, idOf(k), g, second, Asker{}, lease.HoldID{Node: 1, Number: k}, time.Second, []int64{11})
 		if err != nil || held.Decision.Allowed {
 			t.Fatal(held, err)
 		}
@@ -180,7 +180,7 @@ func TestPutBack(t *testing.T) {
 		before, _, _ := tb.Look(0, idOf(1), g, now, 1)
 		cost := rapid.Int64Range(0, 10).Draw(rt, "cost")
 		h := lease.HoldID{Node: 1, Number: 1}
-		held, err := tb.Hold(0, idOf(1), g, now, h, time.Minute, []int64{cost})
+		held, err := tb.Hold(0, idOf(1), g, now, Asker{}, h, time.Minute, []int64{cost})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestPutBack(t *testing.T) {
 		if held.Decision.Allowed && during.Remaining != max(0, before.Remaining-cost) {
 			rt.Fatalf("%d remain of %d while %d are held", during.Remaining, before.Remaining, cost)
 		}
-		if again, err := tb.Hold(0, idOf(1), g, now, h, time.Minute, []int64{cost}); err != nil ||
+		if again, err := tb.Hold(0, idOf(1), g, now, Asker{}, h, time.Minute, []int64{cost}); err != nil ||
 			held.Decision.Allowed && !again.Decision.Allowed {
 			rt.Fatal(again, err)
 		}
@@ -206,4 +206,111 @@ func TestPutBack(t *testing.T) {
 			rt.Fatalf("held %v, ended %d: %+v, want %+v", held.Decision.Allowed, end, after, want)
 		}
 	})
+}
+
+// holding is a table with one group, of which something is held.
+func holding(t *testing.T, cost int64, limits ...bucket.Limit) (tb *Table, g *Group, h lease.HoldID) {
+	t.Helper()
+	tb, ls := newTable(t, 1, 1<<20)
+	g = intern(t, ls, limits...)
+	h = lease.HoldID{Node: 1, Number: 1}
+	costs := make([]int64, len(limits))
+	for i := range costs {
+		costs[i] = cost
+	}
+	held, err := tb.Hold(0, idOf(1), g, second, Asker{}, h, time.Second, costs)
+	if err != nil || !held.Decision.Allowed {
+		t.Fatal(held, err)
+	}
+	return tb, g, h
+}
+
+func slidingOf(n int64) bucket.Limit {
+	return bucket.Limit{Algorithm: bucket.SlidingWindow, Count: n, Per: time.Minute, Burst: n}
+}
+
+// TestExpiryLeavesWhatIsHeld: looking through a log for what has ended fills nothing up that is held.
+func TestExpiryLeavesWhatIsHeld(t *testing.T) {
+	tb, g, h := holding(t, 10, slidingOf(10), perSecond(10, 10))
+	tb.expire(&tb.parts[0], second+second/2)
+	tb.EndHold(0, idOf(1), second+second/2, h, false)
+	if got := load(tb.parts[0].slotOfOne(g), 1).Tokens; got != 10 {
+		t.Errorf("a burst of 10 holds %d", got)
+	}
+}
+
+// slotOfOne is the slot of the key of holding.
+func (p *partition) slotOfOne(g *Group) []uint64 { return p.slab(len(g.limits)).find(idOf(1)) }
+
+// TestLostCommit: what was held until its end, and may have been admitted then, counts from then.
+func TestLostCommit(t *testing.T) {
+	tb, g, _ := holding(t, 10, slidingOf(10))
+	ends := second + bucket.Instant(time.Second)
+	if d, _, _ := tb.Take(0, idOf(1), g, second+bucket.Instant(time.Minute), 1); d.Allowed {
+		t.Error("it is admitted a minute after the hold began")
+	}
+	if d, _, _ := tb.Take(0, idOf(1), g, ends+ends/16+bucket.Instant(time.Minute), 1); !d.Allowed {
+		t.Errorf("it is denied long after: %+v", d)
+	}
+}
+
+// TestHeldUnderAnotherAlgorithm: what is held when a limit changes its kind is spent.
+func TestHeldUnderAnotherAlgorithm(t *testing.T) {
+	for _, to := range []bucket.Limit{
+		{Algorithm: bucket.FirstHitWindow, Count: 5, Per: time.Hour, Burst: 5},
+		{Algorithm: bucket.FixedWindow, Count: 5, Per: time.Hour, Burst: 5},
+		{Algorithm: bucket.Pacer, Count: 1, Per: time.Hour, Burst: 4, MaxWait: 1 << 62},
+		slidingOf(5), slidingOf(5000),
+	} {
+		tb, _, h := holding(t, 500, bucket.Limit{Count: 1, Per: time.Hour, Burst: 1000})
+		g := intern(t, tb.limits, to)
+		before, _, _ := tb.Take(0, idOf(1), g, second, 0)
+		tb.EndHold(0, idOf(1), second, h, false)
+		if after, _, _ := tb.Take(0, idOf(1), g, second, 0); after.Remaining != before.Remaining || before.Remaining > max(0, to.Burst-500) {
+			t.Errorf("%v: %d remain, and %d before the hold was put back", to.Algorithm, after.Remaining, before.Remaining)
+		}
+	}
+}
+
+// TestHeldAtAnOlderInstant: another check may have been decided at a later one.
+func TestHeldAtAnOlderInstant(t *testing.T) {
+	for _, l := range []bucket.Limit{slidingOf(10), slidingOf(5000)} {
+		for _, commit := range []bool{false, true} {
+			tb, ls := newTable(t, 1, 1<<20)
+			g := intern(t, ls, l)
+			tb.Take(0, idOf(1), g, second+5, 1)
+			h := lease.HoldID{Node: 1, Number: 1}
+			if held, err := tb.Hold(0, idOf(1), g, second, Asker{}, h, time.Second, []int64{4}); err != nil || !held.Decision.Allowed {
+				t.Fatal(held, err)
+			}
+			tb.EndHold(0, idOf(1), second+10, h, commit)
+			want := l.Burst - 1
+			if commit {
+				want -= 4
+			}
+			if d, _, _ := tb.Look(0, idOf(1), g, second+10, 1); d.Remaining != want {
+				t.Errorf("limit %d, commit %v: %d remain, want %d", l.Burst, commit, d.Remaining, want)
+			}
+		}
+	}
+}
+
+// TestAskedWithOthers: a key that is asked for with others only becomes hot, and a lease is offered.
+func TestAskedWithOthers(t *testing.T) {
+	tb, ls := newTable(t, 1, 1<<20)
+	g := intern(t, ls, perSecond(1000, 10_000))
+	offered := false
+	for i := range uint64(10 * hotPerWindow) {
+		h := lease.HoldID{Node: 1, Number: i}
+		now := second + bucket.Instant(i)*bucket.Instant(time.Millisecond)
+		held, err := tb.Hold(0, idOf(1), g, now, Asker{Name: "b", Leases: true}, h, time.Second, []int64{1})
+		if err != nil || !held.Decision.Allowed {
+			t.Fatal(held, err)
+		}
+		tb.EndHold(0, idOf(1), now, h, true)
+		offered = offered || held.Offer
+	}
+	if st := tb.Stats(); st.Leases.Hot != 1 || !offered || st.Held != 0 {
+		t.Errorf("offered %v, %+v", offered, st)
+	}
 }

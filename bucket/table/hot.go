@@ -89,13 +89,16 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 		t.tellHolders(id, h.lender, a)
 		return a, nil
 	}
-	if w[2]&heldFlag != 0 {
+	held := w[2]&heldFlag != 0
+	if held {
 		a.Decision, a.Which = t.askHeld(p, w, g, now, cost, each)
 	} else {
 		a.Decision, a.Which = t.ask(p, w, g, now, cost, each)
 	}
 	p.took(w, a.Decision, cost)
-	a.Deny = denyFor(a.Decision, cost, each)
+	if a.Deny = denyFor(a.Decision, cost, each); held { // which may be put back
+		a.Deny.For = min(a.Deny.For, lease.HeldDeny)
+	}
 	if who.Leases {
 		var hot bool
 		if w[2], hot = counted(w[2], now); hot {

@@ -10,7 +10,7 @@ import (
 // Import puts the groups of a blob that Export has written into a partition as of now, in place of those that are
 // there: closed, as a rule. Time counts from now, so what flowed in while the blob travelled is lost, and leases end
 // later than at the exporter by as long; both are on the safe side. A hot group is hot here as well, whatever bound
-// there is for those. No bucket gets more than its limit allows beside what is out, nor less than its burst below zero.
+// there is for those. No bucket gets more than its limit allows beside what is out.
 //
 // The error wraps ErrBlob if the bytes are no blob: what came before is in the partition then, and the rest is not. It
 // wraps ErrFull or ErrTooManyLimits if some groups found no room, and says how many; all others are in. A group that is

@@ -58,7 +58,12 @@ func (t *Table) logRoom(p *partition, g *Group, now bucket.Instant) bool {
 func (t *Table) expire(p *partition, now bucket.Instant) {
 	p.log.expired = now
 	p.eachSlot(func(w []uint64) {
-		if g := t.limits.at(unpack(w[2])); g.logs > 0 {
+		g := t.limits.at(unpack(w[2]))
+		switch {
+		case g.logs == 0:
+		case w[2]&(hotFlag|heldFlag) != 0: // what is out is in the way
+			t.refill(p, w, g, now)
+		default:
 			var room [MaxStates]bucket.State
 			s := t.take(p, w, g, &room)
 			s.Refill(now, 0)

@@ -249,10 +249,12 @@ func (t *Table) adopt(p *partition, w []uint64, old, g *Group, now bucket.Instan
 	} else {
 		var room [MaxStates]bucket.State
 		p.logged(g)
-		t.refill(p, w, old, now)
 		s := t.take(p, w, old, &room)
-		s.Adopt(g.limits, now)
-		s.Cap(p.out(w))
+		if l := p.holds[heldIDOf(w)]; l != nil {
+			l.Adopt(&s, g.limits, now)
+		} else {
+			s.Adopt(g.limits, now)
+		}
 		put(w, s.States)
 	}
 	p.touch(w)
