@@ -314,3 +314,28 @@ func TestAskedWithOthers(t *testing.T) {
 		t.Errorf("offered %v, %+v", offered, st)
 	}
 }
+
+// TestHeldIsInTheWay: nothing flows in where something is held, whoever looks meanwhile, and from its end on it does again.
+func TestHeldIsInTheWay(t *testing.T) {
+	for _, commit := range []bool{false, true} {
+		tb, g, h := holding(t, 7, perSecond(10, 10))
+		half := second + second/2
+		if d, _, _ := tb.Look(0, idOf(1), g, half, 1); d.Remaining != 3 {
+			t.Errorf("a look finds %d, want 3", d.Remaining)
+		}
+		if d, _, _ := tb.Take(0, idOf(1), g, half, 3); !d.Allowed || d.Remaining != 0 {
+			t.Errorf("a take of what is there: %+v", d)
+		}
+		tb.EndHold(0, idOf(1), half, h, commit)
+		want := int64(7)
+		if commit {
+			want = 0
+		}
+		if d, _, _ := tb.Look(0, idOf(1), g, half, 1); d.Remaining != want {
+			t.Errorf("commit %v: %d remain, want %d", commit, d.Remaining, want)
+		}
+		if d, _, _ := tb.Look(0, idOf(1), g, half+second/5, 1); d.Remaining != want+2 {
+			t.Errorf("commit %v: %d remain 0.2 s later, want %d", commit, d.Remaining, want+2)
+		}
+	}
+}
