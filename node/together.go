@@ -46,9 +46,11 @@ func (h *Handle) checkAll(ctx context.Context, req policy.Request) (d policy.Dec
 	if err != nil {
 		return d, err
 	}
+	n := h.node
+	until, inTime := n.until(ctx)
 	for attempt := 1; ; attempt++ {
-		h.node.ask(ctx, legs, &req)
-		d, done, err := legs.settle(h.node, attempt == holdAttempts)
+		n.ask(ctx, legs, &req, until, inTime)
+		d, done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until)
 		if done || err != nil {
 			return d, err
 		}
@@ -93,8 +95,7 @@ func (h *Handle) attributes(req *policy.Request) map[string]string {
 }
 
 // ask has every leg answered: what other nodes decide at the same time.
-func (n *Node) ask(ctx context.Context, legs together, req *policy.Request) {
-	until, inTime := n.until(ctx)
+func (n *Node) ask(ctx context.Context, legs together, req *policy.Request, until time.Duration, inTime bool) {
 	id := lease.HoldID{Node: n.holder, Number: n.holds.Add(1)}
 	v := n.view.Load()
 	for i := range legs { // first what takes a while
