@@ -25,6 +25,7 @@ type together []leg
 // leg is what the check asks of one key.
 type leg struct {
 	handle *Handle
+	req    policy.Request // with its own key
 	q      question
 	link   *link
 	call   *call // nil if none was sent
@@ -49,7 +50,7 @@ func (h *Handle) checkAll(ctx context.Context, req policy.Request) (d policy.Dec
 	n := h.node
 	until, inTime := n.until(ctx)
 	for attempt := 1; ; attempt++ {
-		n.ask(ctx, legs, &req, until, inTime)
+		n.ask(ctx, legs, until, inTime)
 		d, done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until)
 		if done || err != nil {
 			return d, err
@@ -62,13 +63,12 @@ func (h *Handle) legs(req *policy.Request) (together, error) {
 	all := make(together, 1+len(h.with))
 	for i := range all {
 		l := &all[i]
-		l.handle = h
-		part := *req
+		l.handle, l.req = h, *req
 		if i > 0 {
 			l.handle = h.with[i-1]
-			part.Key, part.Parts, part.Attributes = "", nil, h.attributes(req)
+			l.req.Key, l.req.Parts, l.req.Attributes = "", nil, h.attributes(req)
 		}
-		if err := l.handle.read(&part, &l.q); err != nil {
+		if err := l.handle.read(&l.req, &l.q); err != nil {
 			return nil, fmt.Errorf("%w (policy %s is decided with %s)", err, h.name, l.handle.name)
 		}
 	}
@@ -95,7 +95,7 @@ func (h *Handle) attributes(req *policy.Request) map[string]string {
 }
 
 // ask has every leg answered: what other nodes decide at the same time.
-func (n *Node) ask(ctx context.Context, legs together, req *policy.Request, until time.Duration, inTime bool) {
+func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTime bool) {
 	id := lease.HoldID{Node: n.holder, Number: n.holds.Add(1)}
 	v := n.view.Load()
 	for i := range legs { // first what takes a while
@@ -120,7 +120,7 @@ func (n *Node) ask(ctx context.Context, legs together, req *policy.Request, unti
 	}
 	for i := range legs {
 		if l := &legs[i]; l.call != nil {
-			l.done, l.err = l.handle.finish(ctx, &l.q, req, l.link, l.call, &l.d)
+			l.done, l.err = l.handle.finish(ctx, &l.q, &l.req, l.link, l.call, &l.d)
 		}
 	}
 	var seeking sync.WaitGroup // seldom
@@ -128,7 +128,7 @@ func (n *Node) ask(ctx context.Context, legs together, req *policy.Request, unti
 		if l := &legs[i]; !l.done && l.err == nil {
 			seeking.Go(func() {
 				if inTime {
-					l.err = l.handle.seek(ctx, &l.q, req, until, &l.d)
+					l.err = l.handle.seek(ctx, &l.q, &l.req, until, &l.d)
 				} else {
 					l.handle.unreachable(n.view.Load(), &l.q, &l.d)
 				}
