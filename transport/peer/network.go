@@ -92,7 +92,7 @@ func (n *Network) Listen(h transport.Handler) (string, error) {
 
 func (n *Network) serve(h transport.Handler, s grpc.ServerStream) error {
 	st := &stream{s: s}
-	from, err := n.accept(s.Context(), st)
+	from, err := n.accept(st)
 	if errors.Is(err, transport.ErrRefused) {
 		n.cfg.Logger.Warn("refused a peer", "error", err)
 		return status.Error(codes.PermissionDenied, err.Error())
@@ -107,24 +107,25 @@ func (n *Network) serve(h transport.Handler, s grpc.ServerStream) error {
 }
 
 // accept shakes hands. A stranger who opens a stream and says nothing is sent away: when serve returns, the stream ends
-// and with it the handshake.
-func (n *Network) accept(ctx context.Context, st *stream) (transport.Hello, error) {
+// and with it the handshake. One who hangs up ends the stream himself, and is judged by what he said until then: who is
+// refused does so as soon as he reads it.
+func (n *Network) accept(st *stream) (transport.Hello, error) {
 	type result struct {
 		from transport.Hello
 		err  error
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
 	done := make(chan result, 1)
 	go func() {
 		from, err := transport.Accept(st, n.cfg.Own, n.cfg.Secret)
 		done <- result{from, err}
 	}()
+	patience := time.NewTimer(handshakeTimeout)
+	defer patience.Stop()
 	select {
 	case r := <-done:
 		return r.from, r.err
-	case <-ctx.Done():
-		return transport.Hello{}, status.FromContextError(ctx.Err()).Err()
+	case <-patience.C:
+		return transport.Hello{}, status.FromContextError(context.DeadlineExceeded).Err()
 	}
 }
 
