@@ -59,6 +59,7 @@ func (h *Handle) add(part int, allowed bool, w where) {
 // counters are what a node counts besides.
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64
+	passing                                    atomic.Int64 // now
 	leasesSent, leasesReceived                 atomic.Uint64
 	words, wordBytes, putBytes, short          atomic.Uint64
 	debtsDropped, debtsSettled                 atomic.Uint64

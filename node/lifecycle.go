@@ -189,16 +189,38 @@ func (n *Node) Leave(ctx context.Context) error {
 		n.look()
 	}
 	n.awaitReturns(ctx)
+	n.awaitSilence(ctx)
 	return errors.Join(err, n.membership.Leave(ctx))
 }
 
 // awaitReturns waits until what this node was lent has been given back, for a moment: else it burns.
 func (n *Node) awaitReturns(ctx context.Context) {
-	patience := time.NewTimer(returnPatience)
+	await(ctx, func() bool { return n.purses.count.Load() == 0 || !n.unreturned() })
+}
+
+// awaitSilence waits, for a moment, until the other nodes ask this one no more and have its answers. Who gets none asks the new
+// owner, and the check is charged twice.
+func (n *Node) awaitSilence(ctx context.Context) {
+	trip := minSilence
+	for _, l := range *n.open.Load() {
+		trip = max(trip, 2*l.trip.get())
+	}
+	served, since := n.counters.served.Load(), n.elapsed()
+	await(ctx, func() bool {
+		if s := n.counters.served.Load(); s != served || n.counters.passing.Load() > 0 {
+			served, since = s, n.elapsed()
+		}
+		return n.elapsed()-since >= trip
+	})
+}
+
+// await waits until something is so, for leavePatience at most.
+func await(ctx context.Context, so func() bool) {
+	patience := time.NewTimer(leavePatience)
 	defer patience.Stop()
 	looks := time.NewTicker(leaseInterval)
 	defer looks.Stop()
-	for n.purses.count.Load() > 0 && n.unreturned() {
+	for !so() {
 		select {
 		case <-ctx.Done():
 			return
@@ -209,8 +231,11 @@ func (n *Node) awaitReturns(ctx context.Context) {
 	}
 }
 
-// returnPatience is enough for every purse to be looked at, and for the frame to leave.
-const returnPatience = 500 * time.Millisecond
+const (
+	// leavePatience is enough for every purse to be looked at, and for the frame to leave.
+	leavePatience = 500 * time.Millisecond
+	minSilence    = 20 * time.Millisecond
+)
 
 // ErrNotHandedOver is wrapped by the error of Leave if it was ended before everything was handed over.
 var ErrNotHandedOver = errors.New("not everything was handed over")

@@ -25,7 +25,9 @@ func (in *inbound) pass(c *transport.Check, g *table.Group, l *link, hop uint8) 
 	out.begun = in.node.elapsed()
 	out.expires = out.begun + c.Within - passMargin
 	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Costs: c.Costs, Hold: c.Hold, Life: c.Life, Look: c.Look, Hop: hop}
+	in.node.counters.passing.Add(1)
 	if !l.enqueue(out) {
+		in.node.counters.passing.Add(-1)
 		out.recycle()
 		return false
 	}
@@ -42,6 +44,7 @@ func (in *inbound) relayed(c *call) {
 	}
 	c.recycle()
 	in.later(a)
+	in.node.counters.passing.Add(-1)
 }
 
 // later has an answer sent that comes in another goroutine than the stream's.

@@ -226,3 +226,68 @@ func TestLegsHaveTheirOwnKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestPursesComeFirst: a lease may have ended under what was taken aside of it. Then nothing of the check is spent, at any key,
+// wherever it stands among them.
+func TestPursesComeFirst(t *testing.T) {
+	for dead := range 3 {
+		n := start(t, Config{Policies: togetherSet(t, 5, 5, 5)})
+		h, err := n.Handle("user")
+		if err != nil {
+			t.Fatal(err)
+		}
+		legs, err := h.legs(&policy.Request{Key: "ann", Attributes: map[string]string{"tenant": "acme"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.ask(t.Context(), legs, n.elapsed()+time.Second, true)
+		now := n.clock.Now()
+		of := &legs[dead]
+		n.end(of.handle, &of.q, now, false)
+		of.q.hold.at, of.q.hold.purse = heldInPurse, new(purse) // of which nothing was taken aside
+		if legs.end(n, now, true) {
+			t.Errorf("the check is admitted though the lease of key %d has ended", dead)
+		}
+		for name, key := range map[string]string{"user": "ann", "tenant": "acme", "all": ""} {
+			if got := rest(t, n, name, key); got != 5 {
+				t.Errorf("%d of 5 are left for %s", got, name)
+			}
+		}
+	}
+}
+
+// TestRecallBesideAHold: what an owner wants back while something of it is taken aside is given back as soon as that has ended.
+func TestRecallBesideAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 2, nil)
+		n := nodes[1]
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
+		hammer(t, nodes[1:], req, 5*time.Millisecond, time.Second)
+		h, err := n.Handle("api")
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := question{hold: &pledge{life: 100 * time.Millisecond, costs: []int64{1}}}
+		if err := h.read(&req, &q); err != nil {
+			t.Fatal(err)
+		}
+		var d policy.Decision
+		if v := n.view.Load(); !h.borrowed(v.link(v.owner(q.part)), &q, n.clock.Now(), &d) || q.hold.at != heldInPurse {
+			t.Fatalf("%+v: nothing is taken aside of what is lent", d)
+		}
+		s := n.purses.shard(q.part)
+		s.mu.Lock()
+		q.hold.purse.giveBack()
+		s.mu.Unlock()
+		time.Sleep(20 * time.Millisecond)
+		if left(n) == 0 || out(nodes) == 0 {
+			t.Error("what was lent went back under what is taken aside")
+		}
+		n.end(h, &q, n.clock.Now(), false)
+		for end := time.Now().Add(20 * time.Millisecond); out(nodes) > 0; time.Sleep(time.Millisecond / 4) { // then more is lent
+			if time.Now().After(end) {
+				t.Fatalf("%d tokens are still out", out(nodes))
+			}
+		}
+	})
+}

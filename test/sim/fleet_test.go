@@ -153,11 +153,14 @@ func (f *fleet) start(name string) *member {
 	return m
 }
 
-func (f *fleet) living() (all []*member) {
+func (f *fleet) living() []*member { return f.those(func(m *member) bool { return !m.ended }) }
+func (f *fleet) ready() []*member  { return f.those(func(m *member) bool { return m.ready }) }
+
+func (f *fleet) those(are func(*member) bool) (all []*member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.nodes {
-		if !m.ended {
+		if are(m) {
 			all = append(all, m)
 		}
 	}
@@ -236,18 +239,10 @@ func (f *fleet) load() {
 		f.loading.Go(func() {
 			for !f.stop.Load() {
 				time.Sleep(time.Duration(r.ExpFloat64() / g.perSec * float64(time.Second)))
-				var ready []*member
-				f.mu.Lock()
-				for _, m := range f.nodes {
-					if m.ready {
-						ready = append(ready, m)
-					}
-				}
-				f.mu.Unlock()
+				ready := f.ready()
 				if len(ready) == 0 {
 					continue
 				}
-				slices.SortFunc(ready, func(a, b *member) int { return strings.Compare(a.name, b.name) })
 				m := ready[r.IntN(len(ready))]
 				f.loading.Go(func() { f.check(m, g) })
 			}

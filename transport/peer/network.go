@@ -119,13 +119,13 @@ func (n *Network) accept(st *stream) (transport.Hello, error) {
 		from, err := transport.Accept(st, n.cfg.Own, n.cfg.Secret)
 		done <- result{from, err}
 	}()
-	patience := time.NewTimer(handshakeTimeout)
-	defer patience.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
 	select {
 	case r := <-done:
 		return r.from, r.err
-	case <-patience.C:
-		return transport.Hello{}, status.FromContextError(context.DeadlineExceeded).Err()
+	case <-ctx.Done():
+		return transport.Hello{}, status.FromContextError(ctx.Err()).Err()
 	}
 }
 
