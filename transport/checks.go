@@ -126,7 +126,9 @@ func DecodeChecks(frame []byte, f *ChecksFrame) error {
 			c.Costs = r.costs()
 		}
 		if flags&flagHold != 0 {
-			c.Hold, c.Life = r.holdID(), r.term()
+			if c.Hold, c.Life = r.holdID(), r.term(); c.Hold == (lease.HoldID{}) {
+				r.fail("a hold without a name")
+			}
 		}
 		f.Checks = append(f.Checks, c)
 	}
