@@ -14,6 +14,7 @@ type behaviour struct {
 	consistency   Consistency
 	onUnreachable Unreachable
 	onOwnerLoss   bucket.OwnerLoss
+	shadow        bool
 	sample        int        // one check in so many, 0 if nothing was said, or unread
 	sampleAt      *yaml.Node // where that was said, if anywhere
 }
@@ -34,6 +35,9 @@ func (r *reader) behaviour(m *mapping, where string, otherwise behaviour) behavi
 	}
 	if v := m.values["on_owner_loss"]; v != nil {
 		b.onOwnerLoss = bucket.OwnerLoss(r.word(v, where, "on_owner_loss", ownerLosses))
+	}
+	if v := m.values["shadow"]; v != nil {
+		b.shadow = r.yes(v, where+"shadow: ")
 	}
 	if v := m.values["sample"]; v != nil {
 		b.sample, b.sampleAt = r.sample(v, where), v
@@ -60,6 +64,17 @@ func (r *reader) word(n *yaml.Node, where, field string, words []string, later .
 		r.wrong(n, "%sunknown %s %s: want %s", where, field, quoted(n.Value), listed(words))
 	}
 	return 0
+}
+
+// yes reads true or false.
+func (r *reader) yes(n *yaml.Node, where string) bool {
+	if !r.is(n, yaml.ScalarNode, where, "true or false") {
+		return false
+	}
+	if n.ShortTag() != "!!bool" {
+		r.wrong(n, "%s%s, want true or false", where, quoted(n.Value))
+	}
+	return n.Value == "true"
 }
 
 // sample reads a share of the checks as one in so many, or returns unread.

@@ -46,7 +46,7 @@ func (p *Policy) wrongWeights() (wrong []string) {
 		}
 	}
 	if !slices.ContainsFunc(p.Limits, func(l Limit) bool { return unitOf(l.Unit) == unit }) {
-		wrong = append(wrong, fmt.Sprintf("cost: no limit of the policy counts unit %s: want one that some limit has", quoted(unit)))
+		wrong = append(wrong, fmt.Sprintf("cost: %s %s: want one that some limit has", noSuchUnit, quoted(unit)))
 	}
 	check := func(of string, weight, from int64) {
 		switch {
@@ -66,6 +66,8 @@ func (p *Policy) wrongWeights() (wrong []string) {
 	check("default", w.Default, 0)
 	return wrong
 }
+
+const noSuchUnit = "no limit of the policy counts unit"
 
 // weigher is Weights made ready.
 type weigher struct {
@@ -134,8 +136,8 @@ func unitOf(unit string) string {
 }
 
 // Costs returns what a request costs the limits of the policy: each has the cost of every limit if they differ, and is else nil, and
-// cost is the largest. A unit that the request does not bring costs 0, but that of requests, of which there is 1. The policy is one
-// of a Set.
+// cost is the largest. A unit that the request does not bring costs 0, but that of requests, of which there is 1; and so does a limit
+// whose condition does not hold. The policy is one of a Set.
 //
 // The error wraps ErrInvalid and says what to do: if a cost is out of range, also when it is weighed, if Costs has a unit that no
 // policy of the set knows or says that there are no requests, or if Cost and Costs differ.
@@ -143,18 +145,24 @@ func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
 	if err := p.checkCosts(req); err != nil {
 		return 0, nil, err
 	}
-	if len(p.units) == 1 {
+	if len(p.units) == 1 && p.applies == nil {
 		cost, err = p.costIn(p.units[0], req)
 		return cost, nil, err
 	}
 	each = make([]int64, len(p.Limits))
 	for i, l := range p.Limits {
+		if p.applies != nil && !p.applies[i].holds(p, req) {
+			continue
+		}
 		if each[i], err = p.costIn(unitOf(l.Unit), req); err != nil {
 			return 0, nil, err
 		}
 	}
 	return slices.Max(each), each, nil
 }
+
+// Applies says whether any limit of the policy has to do with a request, by its condition. The policy is one of a Set.
+func (p *Policy) Applies(req *Request) bool { return p.applies == nil || one(p.applies, p, req) >= 0 }
 
 // Plain says whether a request that brings no costs by unit costs each limit what its Cost says. The policy is one of a Set.
 func (p *Policy) Plain() bool { return p.plain }
@@ -167,11 +175,12 @@ func (p *Policy) costIn(unit string, req *Request) (cost int64, err error) {
 		cost = req.Costs[unit]
 	}
 	if w := p.weigher; w != nil && w.unit == unit {
-		weight := w.weight(req.Attributes[w.by])
+		by := p.value(req, w.by)
+		weight := w.weight(by)
 		hi, lo := bits.Mul64(uint64(cost), uint64(weight))
 		if hi != 0 || lo > bucket.MaxTokens {
 			return 0, fmt.Errorf("%w: %d of unit %s, each weighed as %d by %s %s, is above %d (2^53)",
-				ErrInvalid, cost, unit, weight, w.by, quoted(req.Attributes[w.by]), int64(bucket.MaxTokens))
+				ErrInvalid, cost, unit, weight, w.by, p.shown(w.by, by), int64(bucket.MaxTokens))
 		}
 		cost = int64(lo)
 	}

@@ -114,7 +114,7 @@ func TestCostsRefuses(t *testing.T) {
 		{"units: [t]\npolicies: {a: {key: [], cost: {unit: t, by: x, weights: {y: 2}}, limits: [{rate: 5/s}]}}",
 			`cost: no limit of the policy counts unit "t": want one that some limit has`},
 		{"units: [t]\npolicies: {a: {key: [], sample: 10%, limits: [{rate: 50/s}, {unit: t, rate: 50/s}]}}",
-			`sample: one check in 10, but requests cost several units, or are weighed: leave the sample out`},
+			`sample: one check in 10, but requests cost several units, are weighed, or limits have conditions or are in shadow mode: leave the sample out`},
 	} {
 		_, err := policy.Parse("limits.yaml", []byte("version: 1\n"+c.text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -15,27 +15,24 @@ type grammar struct {
 }
 
 var (
-	topGrammar = grammar{
-		known: []string{"version", "units", "policies"},
-		later: []string{"attributes", "exempt"},
-	}
+	topGrammar    = grammar{known: []string{"version", "attributes", "units", "exempt", "policies"}}
 	policyGrammar = grammar{
-		known: []string{"key", "limits", "with", "cost", "consistency", "sample", "on_unreachable", "on_owner_loss"},
-		later: []string{
-			"durable", "on_missing", "overrides", "shadow", "tiers", "unlimited", "when",
+		known: []string{
+			"when", "key", "on_missing", "limits", "unlimited", "tiers", "overrides", "with", "cost", "shadow", "consistency", "sample",
+			"on_unreachable", "on_owner_loss",
 		},
+		later: []string{"durable"},
 	}
 	limitGrammar = grammar{
 		known: []string{
-			"name", "unit", "rate", "burst", "quota", "zone", "overage", "algorithm", "max_wait", "max_queue",
+			"name", "unit", "rate", "burst", "quota", "zone", "overage", "algorithm", "max_wait", "max_queue", "when", "shadow",
 			"consistency", "sample", "on_unreachable", "on_owner_loss",
 		},
-		later: []string{"durable", "shadow", "when"},
+		later: []string{"durable"},
 	}
+	planGrammar      = grammar{known: []string{"limits", "unlimited"}}
+	attributeGrammar = grammar{known: []string{"ipv4", "ipv6", "hash"}}
 )
-
-// insteadOf are fields of a later version in whose presence a known one may be left out.
-var insteadOf = map[string]string{"unlimited": `"limits"`}
 
 // mapping is a mapping as it was read: the values of the known fields, by name.
 type mapping struct {
@@ -71,7 +68,7 @@ func (r *reader) mapping(n *yaml.Node, where string, g grammar) *mapping {
 		near := nearest(name.Value, g.known)
 		switch {
 		case slices.Contains(g.later, name.Value):
-			near = []string{insteadOf[name.Value]}
+			near = nil
 			r.wrong(name, "%sfield %q is not known to this version: leave it out", where, name.Value)
 		case len(near) > 0:
 			r.wrong(name, "%sunknown field %s: did you mean %s?", where, quoted(name.Value), strings.Join(near, " or "))

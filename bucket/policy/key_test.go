@@ -159,7 +159,7 @@ func TestKeysAreInjective(t *testing.T) {
 	})
 	encode := func(t *rapid.T, k key) []byte {
 		req := &policy.Request{Policy: k.name, Parts: append([]string{}, k.parts...)}
-		p := &policy.Policy{Name: k.name, Key: make([]string, len(k.parts))}
+		p := policy.ReadyKey(&policy.Policy{Name: k.name, Key: make([]string, len(k.parts))})
 		encoded, err := p.AppendKey(nil, req)
 		if k.inline {
 			encoded, err = policy.AppendInlineKey(nil, nil, req)

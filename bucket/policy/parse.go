@@ -21,20 +21,29 @@ const MaxTextBytes = 1 << 20
 // attribute names or [], and its "limits", a list of at least one limit with a "rate" as ParseRate reads it, and a
 // "burst" and a "name" if need be. The burst is the rate's count if it is left out.
 //
+// A policy may have a "when", which says for which requests it is: a mapping of attributes to present, absent, a value, or a list of
+// values, in which each "*" stands for any text. A "not" in it is such a mapping, or a list of them, that must not hold. "on_missing"
+// says what becomes of a request that lacks a part of the key: refuse (the default), deny or skip. "tiers" are other "limits", or
+// "unlimited: true", by the value of the attribute tier, and "overrides" by key. In place of limits a policy may be "unlimited: true".
+//
 // A policy, for all of its limits that do not say otherwise, or a limit may have a "consistency", leased (the default)
 // or direct, and a "sample", the share of checks that is decided: 100% (the default), 50%, 10%, 2.5% and so on down to
 // 0.1%, of which a whole number make 100% within one in a hundred. It must be the same for all limits of a policy. See
-// Consistency and Policy.Sample.
+// Consistency and Policy.Sample. "shadow: true" has limits count and not deny.
 //
 // A limit may have an "algorithm", and the fields that belong to it: see bucket.Algorithm; or a "quota" with a "zone" and an
-// "overage" instead of a rate, as ParseQuota reads it. A limit may count a "unit" that "units", a list beside the policies, has;
-// and a policy may have a "cost", which weighs one: see Weights.
+// "overage" instead of a rate, as ParseQuota reads it. A limit may count a "unit" that "units", a list beside the policies, has, and
+// have a "when" as a policy has, without "not": of other requests it takes nothing. A policy may have a "cost", which weighs one unit:
+// see Weights.
 //
 // Both may have rules for failures as well: "on_unreachable", local (the default), deny or allow, for when the owner of
 // a key cannot be asked, and "on_owner_loss", replica (the default), empty or full, for when it was lost and another
 // takes over. See Unreachable and bucket.OwnerLoss.
 //
 // A policy may have a "with", the names of others that a request is decided by as well: see Policy.With.
+//
+// Beside the policies "attributes" may say of an attribute that it is an address ("ipv4" and "ipv6": how many bits count) or a secret
+// ("hash: true"), see Attribute; and "exempt", a list of mappings as in "when", which requests are never limited.
 //
 // Reading is strict: an unknown or repeated field, an anchor, alias, tag or merge key is an error, as is a field of a
 // later version.
@@ -52,7 +61,7 @@ func Parse(name string, text []byte) (*Set, error) {
 	for _, p := range r.policies {
 		s.byName[p.Name] = p.named()
 	}
-	s.finish(r.units)
+	s.finish(r.Definition)
 	for i, p := range r.policies {
 		if index, text := s.wrongWith(s.byName[p.Name]); text != "" {
 			r.wrong(r.withs[i][place{"with", index}], "policy %s: %s", quoted(p.Name), text)
@@ -67,10 +76,10 @@ func Parse(name string, text []byte) (*Set, error) {
 
 // reader holds what was read of one text, and what was wrong with it.
 type reader struct {
+	Definition
 	file     string
 	policies []*Policy
 	withs    []map[place]*yaml.Node // where each policy has what
-	units    []string               // that may be counted
 	err      ParseError
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +32,23 @@ type Policy struct {
 	// Name names the policy: 1 to MaxNameBytes of printable ASCII without spaces, quotes and backslashes. It is part of
 	// the identity of every bucket of the policy.
 	Name string
-	// Key names the attributes whose values form the key, in their order, at most MaxKeyParts; each is a name as above,
-	// without "|". Empty means that there is no key: one bucket for all.
+	// When says which requests the policy is for, those that name no policy, and Not which of them it is not for.
+	When Condition
+	Not  Any
+	// Key names the attributes whose values form the key, in their order, at most MaxKeyParts; each is a name as above, or
+	// several with "|" between them, of which the first counts that the request has: "user|ip". Empty means that there is no key:
+	// one bucket for all.
 	Key []string
+	// OnMissing says what becomes of a request that lacks a part of the key.
+	OnMissing OnMissing
 	// Limits must all admit, and none is charged if one denies: 1 to MaxLimits, no two of the same name, or the same in all
 	// but that.
 	Limits []Limit
+	// Unlimited admits everything, in place of Limits.
+	Unlimited bool
+	// Tiers are other limits for requests whose attribute TierAttribute has that value, and Overrides for those of that key, as
+	// KeyText shows it. An override goes before a tier, and each replaces the whole list of limits.
+	Tiers, Overrides map[string]Plan
 	// With names other policies of the set that a request is decided by as well, each on its own key: all must admit, with those that
 	// they are decided with in turn, and none is charged if one denies. They are MaxWith in all at the most. Their keys are read from
 	// the request's attributes, or from its key where this policy has the attribute.
@@ -51,11 +63,25 @@ type Policy struct {
 	Sample int
 
 	// What follows is made by a Set.
-	plain   bool     // all limits count requests, and none is weighed
-	units   []string // that the limits count, each once
-	known   []string // that limits of any policy count, or that may be counted, but for Requests
-	weigher *weigher // nil if nothing is weighed
-	with    []string // all policies that it is decided with
+	when    condition
+	not     []condition
+	parts   []part // of the key
+	kinds   map[string]Attribute
+	index   int                // among the policies of the set, by name
+	variant int                // among the policy's variants: 0 is its own limits
+	label   string             // of the variant, for people
+	tiers   map[string]*Policy // variants
+	keyed   map[string]*Policy // variants, by key
+	all     []*Policy          // variants, by number
+	applies []condition        // of each limit, if any has one
+	reals   *Policy            // the variant without what is in shadow mode; nil if nothing is left
+	shadows *Policy            // what is; nil if nothing is
+	shadow  bool               // this is one of those
+	plain   bool               // all limits count requests, and none is weighed or has a condition
+	units   []string           // that the limits count, each once
+	known   []string           // that limits of any policy count, or that may be counted, but for Requests
+	weigher *weigher           // nil if nothing is weighed
+	with    []string           // all policies that it is decided with
 }
 
 // Limit is one limit of a policy.
@@ -67,6 +93,11 @@ type Limit struct {
 	// Unit is what the limit counts: a name as a policy has, or "" for Requests. A request says how many there are of it, and else it
 	// costs none.
 	Unit string
+	// When says of which requests of the policy the limit takes anything.
+	When Condition
+	// Shadow has the limit count and never deny: a decision says that it would have. Its buckets are apart from those of the limits
+	// that are enforced, which see nothing of it, and it takes nothing of what these deny.
+	Shadow bool
 	// Consistency says who may decide the checks of this limit. The zero value is Leased. One that is Direct makes the
 	// whole policy so, for the limits of a policy are decided together.
 	Consistency Consistency
@@ -74,40 +105,91 @@ type Limit struct {
 	OnUnreachable Unreachable
 }
 
+// TierAttribute is the attribute that says which of the Tiers of a policy a request gets.
+const TierAttribute = "tier"
+
+// Plan is what some requests get in place of the limits of their policy.
+type Plan struct {
+	// Limits are 1 to MaxLimits.
+	Limits []Limit
+	// Unlimited admits everything; there are no Limits then.
+	Unlimited bool
+}
+
 // Validate returns nil if the policy can be used, else an error that says all that is wrong with it at once and wraps
 // ErrInvalidPolicy. Unnamed limits are no error.
-func (p *Policy) Validate() error {
+func (p *Policy) Validate() error { return p.validate(nil) }
+
+// validate is Validate where attributes are of these kinds.
+func (p *Policy) validate(kinds map[string]Attribute) error {
 	var errs []error
+	say := func(text string) {
+		errs = append(errs, fmt.Errorf("%w: policy %s: %s", ErrInvalidPolicy, quoted(p.Name), text))
+	}
 	for _, d := range p.defects() {
-		errs = append(errs, fmt.Errorf("%w: policy %s: %s", ErrInvalidPolicy, quoted(p.Name), d.text))
+		say(d.text)
+	}
+	condition := func(of string, c Condition) {
+		for _, text := range c.wrong(kinds) {
+			say(of + text)
+		}
+	}
+	condition("when: ", p.When)
+	for i, c := range p.Not {
+		if condition(fmt.Sprintf("not %d: ", i+1), c); len(c) == 0 {
+			say(fmt.Sprintf("not %d: it always holds, so the policy is for no request: leave it out", i+1))
+		}
+	}
+	for i, l := range p.Limits {
+		condition(fmt.Sprintf("limit %d: when: ", i+1), l.When)
+	}
+	for _, of := range p.plans() {
+		for _, value := range slices.Sorted(maps.Keys(of.plans)) {
+			where := fmt.Sprintf("%s %s: ", of.name, quoted(value))
+			v := p.replaced(of.plans[value])
+			for _, d := range v.planDefects() {
+				say(where + d.text)
+			}
+			for i, l := range v.Limits {
+				condition(fmt.Sprintf("%slimit %d: when: ", where, i+1), l.When)
+			}
+		}
+	}
+	if text := p.wrongOverrides(kinds); text != "" {
+		say(text)
 	}
 	return errors.Join(errs...)
 }
 
-// named returns a deep copy of p in which every limit has a name, and that is ready to price requests.
+// named returns a deep copy of p in which every limit has a name.
 func (p *Policy) named() *Policy {
 	c := *p
-	c.Key, c.Limits, c.With = slices.Clone(p.Key), slices.Clone(p.Limits), slices.Clone(p.With)
+	c.Key, c.With, c.Not = slices.Clone(p.Key), slices.Clone(p.With), slices.Clone(p.Not)
+	c.Limits = namedLimits(p.Name, p.Limits)
+	c.Tiers, c.Overrides = maps.Clone(p.Tiers), maps.Clone(p.Overrides)
+	for _, plans := range []map[string]Plan{c.Tiers, c.Overrides} {
+		for value, plan := range plans {
+			plan.Limits = namedLimits(p.Name, plan.Limits)
+			plans[value] = plan
+		}
+	}
+	return &c
+}
+
+func namedLimits(policy string, limits []Limit) []Limit {
+	limits = slices.Clone(limits)
 	unnamed := 0
-	for i := range c.Limits {
-		if c.Limits[i].Name != "" {
+	for i := range limits {
+		if limits[i].Name != "" {
 			continue
 		}
 		unnamed++
-		c.Limits[i].Name = c.Name
+		limits[i].Name = policy
 		if unnamed > 1 {
-			c.Limits[i].Name += "-" + strconv.Itoa(unnamed)
+			limits[i].Name += "-" + strconv.Itoa(unnamed)
 		}
 	}
-	c.units = nil
-	for _, l := range c.Limits {
-		if unit := unitOf(l.Unit); !slices.Contains(c.units, unit) {
-			c.units = append(c.units, unit)
-		}
-	}
-	c.weigher = newWeigher(&c.Weights)
-	c.plain = c.weigher == nil && len(c.units) == 1 && c.units[0] == Requests
-	return &c
+	return limits
 }
 
 // defect is one thing that is wrong with a policy, and where: a field, and the place in it, or -1 for the whole field.
@@ -130,15 +212,48 @@ func (p *Policy) defects() []defect {
 		add("key", -1, "key: %d attributes, want at most %d", len(p.Key), MaxKeyParts)
 	}
 	for i, attribute := range p.Key {
-		if wrong := wrongName(attribute); wrong != "" {
+		if wrong := wrongPart(attribute); wrong != "" {
 			add("key", i, "key attribute %d: %s", i+1, wrong)
-		} else if strings.Contains(attribute, "|") {
-			add("key", i, `key attribute %q: alternatives ("|") are not known to this version, want one name`, attribute)
 		} else if slices.Contains(p.Key[:i], attribute) {
 			add("key", i, "key attribute %q is named twice: leave one out", attribute)
 		}
 	}
-	if len(p.Limits) == 0 {
+	if p.OnMissing > MissingSkip {
+		add("on_missing", -1, "on_missing %d, want MissingRefuse, MissingDeny or MissingSkip", p.OnMissing)
+	}
+	for i, name := range p.With {
+		switch {
+		case name == p.Name:
+			add("with", i, "with: %s is the policy itself: leave it out", quoted(name))
+		case slices.Contains(p.With[:i], name):
+			add("with", i, "with: %s is named twice: leave one out", quoted(name))
+		}
+	}
+	if len(p.With) > 0 && p.Sample > 1 {
+		add("sample", -1, "sample: one check in %d, but it is decided with other policies, for which each is: leave the sample out", p.Sample)
+	}
+	for _, text := range p.wrongWeights() {
+		add("cost", -1, "%s", text)
+	}
+	ds = append(ds, p.limitDefects()...)
+	for _, text := range p.wrongSample() {
+		add("sample", -1, "%s", text)
+	}
+	return ds
+}
+
+// limitDefects returns all that is wrong with the limits of the policy.
+func (p *Policy) limitDefects() (ds []defect) {
+	add := func(field string, index int, format string, args ...any) {
+		ds = append(ds, defect{field, index, fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case p.Unlimited && len(p.Limits) > 0:
+		add("limits", -1, "limits: there are some, and it is unlimited: leave one of the two out")
+		return ds
+	case p.Unlimited:
+		return ds
+	case len(p.Limits) == 0:
 		add("limits", -1, "limits: none, want at least one, such as {rate: 10/min}")
 	}
 	if len(p.Limits) > MaxLimits {
@@ -162,28 +277,11 @@ func (p *Policy) defects() []defect {
 				i+1, l.OnUnreachable)
 		}
 	}
-	for i, name := range p.With {
-		switch {
-		case name == p.Name:
-			add("with", i, "with: %s is the policy itself: leave it out", quoted(name))
-		case slices.Contains(p.With[:i], name):
-			add("with", i, "with: %s is named twice: leave one out", quoted(name))
-		}
-	}
-	if len(p.With) > 0 && p.Sample > 1 {
-		add("sample", -1, "sample: one check in %d, but it is decided with other policies, for which each is: leave the sample out", p.Sample)
-	}
-	for _, text := range p.wrongWeights() {
-		add("cost", -1, "%s", text)
-	}
 	named := p.named()
 	for i := range named.Limits {
 		if text := named.repeats(i); text != "" {
 			add("limits", i, "%s", text)
 		}
-	}
-	for _, text := range p.wrongSample() {
-		add("sample", -1, "%s", text)
 	}
 	return ds
 }
@@ -198,8 +296,24 @@ func (p *Policy) repeats(i int) string {
 		switch {
 		case before.Name == l.Name:
 			return fmt.Sprintf("limit %d has the name %s of limit %d: give each its own", i+1, quoted(l.Name), j+1)
-		case before.Reduced() == l.Reduced() && unitOf(before.Unit) == unit:
+		case before.Reduced() == l.Reduced() && unitOf(before.Unit) == unit && before.Shadow == l.Shadow && before.When.equal(l.When):
 			return fmt.Sprintf("limit %d is the same as limit %d (%s): leave one out", i+1, j+1, FormatLimit(before.Limit))
+		}
+	}
+	return ""
+}
+
+// wrongPart says what is wrong with a part of a key, or "".
+func wrongPart(part string) string {
+	names := strings.Split(part, "|")
+	for i, name := range names {
+		switch wrong := wrongName(name); {
+		case wrong != "" && len(names) > 1:
+			return fmt.Sprintf("%s: %s", quoted(part), wrong)
+		case wrong != "":
+			return wrong
+		case slices.Contains(names[:i], name):
+			return fmt.Sprintf("%s: %s is named twice: leave one out", quoted(part), quoted(name))
 		}
 	}
 	return ""

@@ -20,8 +20,14 @@ func (r *reader) top(n *yaml.Node) {
 			r.wrong(v, "version %s is not known to this version: want the number 1", quoted(v.Value))
 		}
 	}
+	if v := m.values["attributes"]; v != nil {
+		r.attributes(v)
+	}
 	if v := m.values["units"]; v != nil {
 		r.readUnits(v)
+	}
+	if v := m.values["exempt"]; v != nil {
+		r.exempt(v)
 	}
 	const wantPolicies = "policies by name, such as {api: {key: [user], limits: [{rate: 10/min}]}}"
 	v := r.required(m, "", "policies", wantPolicies)
@@ -64,21 +70,32 @@ func (r *reader) policy(name, n *yaml.Node) {
 	if v := m.values["with"]; v != nil {
 		r.with(v, where+"with: ", p, places)
 	}
-	said := r.behaviour(m, where, behaviour{})
-	const wantLimits = "a list of limits, such as [{rate: 10/min}]"
-	if v := r.required(m, where, "limits", wantLimits); v != nil {
-		if r.is(v, yaml.SequenceNode, where+"limits: ", wantLimits) {
-			r.limits(v, where, p, places, said)
-		}
+	if v := m.values["when"]; v != nil {
+		p.When, p.Not = r.when(v, where+"when: ", true)
 	}
-	for _, d := range p.defects() {
-		// A place that was not noted holds something that could not be read and has been complained of.
-		if n := places[place{d.field, d.index}]; n != nil {
-			r.wrong(n, "%s%s", where, d.text)
-		}
+	if v := m.values["on_missing"]; v != nil {
+		p.OnMissing = OnMissing(r.word(v, where, "on_missing", onMissings))
+	}
+	said := r.behaviour(m, where, behaviour{})
+	r.plan(m, where, p, places, said)
+	r.complain(p.defects(), where, places)
+	p.Tiers = r.plans(m.values["tiers"], where, "tier", p, said)
+	p.Overrides = r.plans(m.values["overrides"], where, "override", p, said)
+	if wrong := p.wrongOverrides(r.Attributes); wrong != "" {
+		r.wrong(m.values["overrides"], "%s%s", where, wrong)
 	}
 	if len(r.err.Problems) == before {
 		r.policies, r.withs = append(r.policies, p), append(r.withs, places)
+	}
+}
+
+// complain notes what is wrong with a policy at its places. One that was not noted holds something that could not be read and has been
+// complained of.
+func (r *reader) complain(ds []defect, where string, places map[place]*yaml.Node) {
+	for _, d := range ds {
+		if n := places[place{d.field, d.index}]; n != nil {
+			r.wrong(n, "%s%s", where, d.text)
+		}
 	}
 }
 
@@ -118,6 +135,52 @@ func (r *reader) key(n *yaml.Node, where string, p *Policy, places map[place]*ya
 	}
 }
 
+// plan reads limits, or that there are none, into a policy or a variant of one.
+func (r *reader) plan(m *mapping, where string, p *Policy, places map[place]*yaml.Node, said behaviour) {
+	if v := m.values["unlimited"]; v != nil {
+		p.Unlimited = r.yes(v, where+"unlimited: ")
+	}
+	const want = "a list of limits, such as [{rate: 10/min}]"
+	v := m.values["limits"]
+	if v == nil && !p.Unlimited {
+		v = r.required(m, where, "limits", want)
+	}
+	if v != nil && r.is(v, yaml.SequenceNode, where+"limits: ", want) {
+		r.limits(v, where, p, places, said)
+	}
+}
+
+// plans reads the tiers of a policy, or its overrides.
+func (r *reader) plans(n *yaml.Node, where, of string, p *Policy, said behaviour) map[string]Plan {
+	if n == nil || !r.is(n, yaml.MappingNode, where+of+"s: ", "limits by "+of+", such as {free: {limits: [{rate: 5/s}]}}") {
+		return nil
+	}
+	all := make(map[string]Plan)
+	lines := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		value := n.Content[i]
+		if !r.is(value, yaml.ScalarNode, where+of+"s: ", "a value") {
+			continue
+		}
+		in := fmt.Sprintf("%s%s %s: ", where, of, quoted(value.Value))
+		if line := lines[value.Value]; line > 0 {
+			r.wrong(value, "%sis there twice, first at line %d: leave one out", in, line)
+			continue
+		}
+		lines[value.Value] = value.Line
+		m := r.mapping(n.Content[i+1], in, planGrammar)
+		if m == nil {
+			continue
+		}
+		v := p.replaced(Plan{})
+		places := map[place]*yaml.Node{}
+		r.plan(m, in, v, places, said)
+		r.complain(v.planDefects(), in, places)
+		all[value.Value] = Plan{v.Limits, v.Unlimited}
+	}
+	return all
+}
+
 // limits reads the limits of p. said is what the policy says for those that do not.
 func (r *reader) limits(n *yaml.Node, where string, p *Policy, places map[place]*yaml.Node, said behaviour) {
 	places[place{"limits", -1}] = n
@@ -149,9 +212,12 @@ func (r *reader) limit(n *yaml.Node, where string, said behaviour) (l Limit, b b
 	if v := m.values["unit"]; v != nil && r.isName(v, where+"unit: ") {
 		l.Unit = r.unit(v, where)
 	}
+	if v := m.values["when"]; v != nil {
+		l.When, _ = r.when(v, where+"when: ", false)
+	}
 	l.Limit = r.numbers(m, where)
 	b = r.behaviour(m, where, said)
-	l.Consistency, l.OnUnreachable, l.OwnerLoss = b.consistency, b.onUnreachable, b.onOwnerLoss
+	l.Consistency, l.OnUnreachable, l.OwnerLoss, l.Shadow = b.consistency, b.onUnreachable, b.onOwnerLoss, b.shadow
 	return l, b, len(r.err.Problems) == before
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -83,9 +84,9 @@ func (p *Policy) wrongSample() []string {
 		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but limit %d is direct, so that each is decided: "+
 			"leave one of the two out", p.Sample, direct+1))
 	}
-	if named := p.named(); len(named.units) > 1 || named.weigher != nil {
-		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but requests cost several units, or are weighed: leave the "+
-			"sample out", p.Sample))
+	if !p.alike() {
+		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but requests cost several units, are weighed, or "+
+			"limits have conditions or are in shadow mode: leave the sample out", p.Sample))
 	}
 	if unlent >= 0 {
 		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but limit %d is a %v, which needs each to be decided: "+
@@ -98,4 +99,11 @@ func (p *Policy) wrongSample() []string {
 			p.Sample, p.Sample, p.Limits[least].Burst, least+1, fits, formatSample(fits)))
 	}
 	return wrong
+}
+
+// alike says whether each limit counts the same of all requests, and denies.
+func (p *Policy) alike() bool {
+	return p.Weights.By == "" && !slices.ContainsFunc(p.Limits, func(l Limit) bool {
+		return unitOf(l.Unit) != unitOf(p.Limits[0].Unit) || l.Shadow || len(l.When) > 0
+	})
 }

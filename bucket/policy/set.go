@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,28 +14,62 @@ import (
 type Set struct {
 	byName map[string]*Policy
 	names  []string // sorted
+	sorted []*Policy
+	exempt []condition
+	match  matcher
 }
 
-// NewSet returns a set of copies of the policies, with names for the limits that have none. The error says all that is
+// Definition is what a Set is made of.
+type Definition struct {
+	// Attributes say how values of attributes become parts of keys, by name; those that are missing are taken byte for byte.
+	Attributes map[string]Attribute
+	// Units may be counted, beside those that limits count.
+	Units []string
+	// Exempt requests are never limited: those of which one of these holds.
+	Exempt Any
+	// Policies have different names.
+	Policies []Policy
+}
+
+// NewSet returns a set of these policies: Definition.Set without more.
+func NewSet(policies ...Policy) (*Set, error) { return Definition{Policies: policies}.Set() }
+
+// Set returns a set of copies of the policies, with names for the limits that have none. The error says all that is
 // wrong with any of them at once, a name that is used twice included, and wraps ErrInvalidPolicy.
-func NewSet(policies ...Policy) (*Set, error) {
-	s := &Set{byName: make(map[string]*Policy, len(policies))}
+func (d Definition) Set() (*Set, error) {
+	s := &Set{byName: make(map[string]*Policy, len(d.Policies))}
 	var errs []error
-	for i := range policies {
-		errs = append(errs, policies[i].Validate())
-		p := policies[i].named()
-		if s.byName[p.Name] != nil {
-			errs = append(errs, fmt.Errorf("%w: policy %s is defined twice: rename one", ErrInvalidPolicy, quoted(p.Name)))
+	say := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: %s", ErrInvalidPolicy, fmt.Sprintf(format, args...)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+		if wrong := cmp.Or(wrongName(name), d.Attributes[name].wrong()); wrong != "" {
+			say("attribute %s: %s", quoted(name), wrong)
 		}
-		s.byName[p.Name] = p
+	}
+	for i, c := range d.Exempt {
+		for _, wrong := range c.wrong(d.Attributes) {
+			say("exempt %d: %s", i+1, wrong)
+		}
+		if len(c) == 0 {
+			say("exempt %d: it always holds, so nothing would be limited: leave it out", i+1)
+		}
+	}
+	for i := range d.Policies {
+		p := &d.Policies[i]
+		errs = append(errs, p.validate(d.Attributes))
+		if s.byName[p.Name] != nil {
+			say("policy %s is defined twice: rename one", quoted(p.Name))
+		}
+		s.byName[p.Name] = p.named()
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	s.finish(nil)
+	s.finish(d)
 	for _, name := range s.names {
 		if _, text := s.wrongWith(s.byName[name]); text != "" {
-			errs = append(errs, fmt.Errorf("%w: policy %s: %s", ErrInvalidPolicy, quoted(name), text))
+			say("policy %s: %s", quoted(name), text)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -60,34 +95,54 @@ func (s *Set) wrongWith(p *Policy) (index int, text string) {
 // is shared.
 func (p *Policy) Together() []string { return p.with }
 
-// finish makes the set ready once all policies are in it. units may be counted beside those that limits count.
-func (s *Set) finish(units []string) {
+// finish makes the set ready once all policies are in it.
+func (s *Set) finish(d Definition) {
 	s.names = slices.Sorted(maps.Keys(s.byName))
+	known := s.units(d.Units)
+	for i, name := range s.names {
+		p := s.byName[name]
+		p.index, p.with = i, s.together(p)
+		p.prepare(d.Attributes, known)
+		s.sorted = append(s.sorted, p)
+	}
+	s.exempt = d.Exempt.ready(d.Attributes)
+	s.match = newMatcher(s.sorted)
+}
+
+// units returns all units that may be counted but for Requests, sorted.
+func (s *Set) units(more []string) []string {
 	known := map[string]bool{}
-	for _, unit := range units {
+	for _, unit := range more {
 		known[unit] = true
 	}
-	for _, p := range s.byName {
-		for _, unit := range p.units {
-			known[unit] = true
+	count := func(limits []Limit) {
+		for _, l := range limits {
+			known[unitOf(l.Unit)] = true
 		}
 	}
 	for _, p := range s.byName {
-		p.with = nil
-		for next := p.With; len(next) > 0 && len(p.with) <= MaxWith; next = next[1:] {
-			if name := next[0]; name != p.Name && !slices.Contains(p.with, name) {
-				p.with = append(p.with, name)
-				if with := s.byName[name]; with != nil {
-					next = append(slices.Clone(next), with.With...)
-				}
+		count(p.Limits)
+		for _, of := range p.plans() {
+			for _, plan := range of.plans {
+				count(plan.Limits)
 			}
 		}
 	}
 	delete(known, Requests)
-	all := slices.Sorted(maps.Keys(known))
-	for _, p := range s.byName {
-		p.known = all
+	return slices.Sorted(maps.Keys(known))
+}
+
+// together returns the names of all policies that one is decided with, and theirs, up to one more than there may be.
+func (s *Set) together(p *Policy) (with []string) {
+	for next := p.With; len(next) > 0 && len(with) <= MaxWith; next = next[1:] {
+		if name := next[0]; name != p.Name && !slices.Contains(with, name) {
+			with = append(with, name)
+			if other := s.byName[name]; other != nil {
+				next = append(slices.Clone(next), other.With...)
+			}
+		}
 	}
+	return with
 }
 
 // Policy returns the policy of that name; it is shared and must not be changed. The error wraps ErrUnknownPolicy and

@@ -19,20 +19,20 @@ func (r *reader) readUnits(n *yaml.Node) {
 		}
 		if wrong := wrongName(unit.Value); wrong != "" {
 			r.wrong(unit, "units: %s", wrong)
-		} else if slices.Contains(r.units, unit.Value) {
+		} else if slices.Contains(r.Units, unit.Value) {
 			r.wrong(unit, "units: %s is there twice: leave one out", quoted(unit.Value))
 		} else {
-			r.units = append(r.units, unit.Value)
+			r.Units = append(r.Units, unit.Value)
 		}
 	}
 }
 
 // unit reads the name of a unit, which has to be one that may be counted.
 func (r *reader) unit(n *yaml.Node, where string) string {
-	if n.Value == Requests || slices.Contains(r.units, n.Value) {
+	if n.Value == Requests || slices.Contains(r.Units, n.Value) {
 		return n.Value
 	}
-	known := append([]string{Requests}, r.units...)
+	known := append([]string{Requests}, r.Units...)
 	if near := nearest(n.Value, known); len(near) > 0 {
 		r.wrong(n, "%sunknown unit %s: did you mean %s?", where, quoted(n.Value), strings.Join(near, " or "))
 	} else {
