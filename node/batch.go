@@ -26,64 +26,91 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 	until, inTime := n.until(ctx)
 	for i := range reqs {
 		r := &results[i]
-		h, err := n.policyOf(&reqs[i])
-		if err != nil {
+		pl, req, err := n.alone(&reqs[i], &r.Decision)
+		switch {
+		case err != nil:
 			r.Err = err
 			continue
-		}
-		if h.with != nil {
-			together.Go(func() { r.Decision, r.Err = h.checkAll(ctx, reqs[i]) })
+		case pl == nil && r.Decision.DecidedBy == policy.Unknown:
+			together.Go(func() { r.Decision, r.Err = n.Check(ctx, reqs[i]) })
+			continue
+		case pl == nil:
 			continue
 		}
 		var q question
-		if r.Err = h.read(&reqs[i], &q); r.Err == nil && !(h.sampler != nil && h.sampler.follows(h, &q, &r.Decision)) {
+		if r.Err = pl.read(req, &q); r.Err == nil && !(pl.sampler != nil && pl.sampler.follows(pl, &q, &r.Decision)) {
 			switch owner := v.owner(q.part); {
-			case owner == v.self && h.own(&q, now, &r.Decision):
-			case owner != v.self && h.borrowed(v.link(owner), &q, now, &r.Decision):
+			case owner == v.self && pl.own(&q, now, &r.Decision):
+			case owner != v.self && pl.borrowed(v.link(owner), &q, now, &r.Decision):
 			default:
-				a := awaited{h, q, v.link(owner), nil, &reqs[i], r}
+				a := awaited{pl, q, v.link(owner), nil, req, r}
 				if a.link != nil && inTime {
-					a.call = h.begin(&q, a.link, until)
+					a.call = pl.begin(&q, a.link, until)
 				}
 				away = append(away, a)
 				continue
 			}
-			if h.sampler != nil {
-				h.sampler.learn(h, &q, &r.Decision, nil)
+			if pl.sampler != nil {
+				pl.sampler.learn(pl, &q, &r.Decision, nil)
 			}
 		}
-		h.done()
+		pl.done()
 	}
 	for i := range away {
 		w := &away[i]
 		w.result.Err = w.finish(ctx, until, inTime)
-		if s := w.handle.sampler; s != nil {
-			s.learn(w.handle, &w.question, &w.result.Decision, w.result.Err)
+		if s := w.plan.sampler; s != nil {
+			s.learn(w.plan, &w.question, &w.result.Decision, w.result.Err)
 		}
-		w.handle.done()
+		w.plan.done()
 	}
 	together.Wait()
 	return results
 }
 
+// alone returns the only plan that decides a request of a batch, and what that is asked; nil if there are several, or none and the
+// decision is made.
+func (n *Node) alone(req *policy.Request, d *policy.Decision) (*plan, *policy.Request, error) {
+	if req.Limit != nil {
+		pl, err := n.inlinePlan(req)
+		return pl, req, err
+	}
+	b := n.book.Load()
+	var named *rule
+	if req.Policy != "" {
+		var err error
+		if named, err = b.rule(req.Policy); err != nil {
+			return nil, nil, err
+		}
+		if named.only != nil && !b.exempts {
+			return named.only, req, nil
+		}
+	}
+	legs, err := n.legsOf(b, named, req, d)
+	if err != nil || len(legs) != 1 || legs[0].shadow {
+		return nil, nil, err
+	}
+	return legs[0].plan, &legs[0].req, nil
+}
+
 // finish waits for the answer, and goes on looking for one if that does not decide.
 func (w *awaited) finish(ctx context.Context, until time.Duration, inTime bool) error {
-	h, d := w.handle, &w.result.Decision
+	pl, d := w.plan, &w.result.Decision
 	if w.call != nil {
-		if done, err := h.finish(ctx, &w.question, w.request, w.link, w.call, d); done || err != nil {
+		if done, err := pl.finish(ctx, &w.question, w.request, w.link, w.call, d); done || err != nil {
 			return err
 		}
 	}
 	if !inTime {
-		h.unreachable(h.node.view.Load(), &w.question, d)
+		pl.unreachable(pl.node.view.Load(), &w.question, d)
 		return nil
 	}
-	return h.seek(ctx, &w.question, w.request, until, d)
+	return pl.seek(ctx, &w.question, w.request, until, d)
 }
 
 // awaited is a check of a batch that is on its way to its owner.
 type awaited struct {
-	handle   *Handle
+	plan     *plan
 	question question
 	link     *link // nil if there is no way
 	call     *call // nil if it could not be sent

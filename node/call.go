@@ -60,8 +60,8 @@ func (c *call) recycle() {
 }
 
 // begin sends a check to its owner. It returns nil if the link takes no more.
-func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
-	n := h.node
+func (pl *plan) begin(q *question, l *link, until time.Duration) *call {
+	n := pl.node
 	now := n.elapsed()
 	if until <= now {
 		return nil
@@ -70,7 +70,7 @@ func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
 		return nil
 	}
 	c := n.newCall()
-	c.group, c.begun, c.expires = h.group, now, until
+	c.group, c.begun, c.expires = pl.group, now, until
 	c.check = transport.Check{ID: q.id, Cost: q.cost, Costs: q.each, Look: q.look, Leases: q.leases, Demand: q.demand}
 	if q.hold != nil {
 		c.check.Hold, c.check.Life = q.hold.id, q.hold.life
@@ -84,7 +84,7 @@ func (h *Handle) begin(q *question, l *link, until time.Duration) *call {
 }
 
 // finish waits for the answer. done says that it decides; if not, somebody else may. The error is that of ctx.
-func (h *Handle) finish(ctx context.Context, q *question, req *policy.Request, l *link, c *call, d *policy.Decision) (done bool, err error) {
+func (pl *plan) finish(ctx context.Context, q *question, req *policy.Request, l *link, c *call, d *policy.Decision) (done bool, err error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -97,30 +97,30 @@ func (h *Handle) finish(ctx context.Context, q *question, req *policy.Request, l
 	}
 	a, begun, asked := c.answer, c.begun, c.asked
 	c.recycle()
-	if a.Status != transport.Decided || int(a.Which) >= len(h.limits) {
-		h.node.counters.fault(a.Status)
+	if a.Status != transport.Decided || int(a.Which) >= len(pl.limits) {
+		pl.node.counters.fault(a.Status)
 		if a.Status == transport.Unreachable {
 			q.forget(l)
 		}
 		if a.Status == transport.Full { // it would be the next time
-			h.unreachable(h.node.view.Load(), q, d)
+			pl.unreachable(pl.node.view.Load(), q, d)
 		}
 		return a.Status == transport.Full, nil
 	}
-	took := h.node.elapsed() - begun
-	h.node.counters.forwardLatency.observe(took)
+	took := pl.node.elapsed() - begun
+	pl.node.counters.forwardLatency.observe(took)
 	by := l.member.ID
 	if a.By != "" {
 		by = a.By
 	} else {
 		l.trip.observe(took)
-		h.answered(l, q, req, &a)
+		pl.answered(l, q, req, &a)
 	}
 	if q.hold != nil {
 		q.hold.heldBy(l, &a, asked)
 	}
-	h.tell(d, a.Decision, int(a.Which), policy.Owner, by)
-	h.count(q, d.Allowed, decidedElsewhere)
+	pl.tell(d, a.Decision, int(a.Which), policy.Owner, by)
+	pl.count(q, d.Allowed, decidedElsewhere)
 	return true, nil
 }
 

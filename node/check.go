@@ -12,52 +12,74 @@ import (
 	"github.com/drossel-dev/drossel/bucket/table"
 )
 
-// Check decides one request: it takes the cost from every limit of the policy, or from none. A denial is a Decision and
-// not an error. It blocks at most for the deadline, and only if another node owns the key and what that has lent here
+// Check decides one request: it takes the cost from every limit of the policy that it names, or if it names none of all policies that
+// match it, or from none. A denial is a Decision and not an error. It blocks at most for the deadline, and only if another node owns the key and what that has lent here
 // does not decide.
 //
 // The error wraps policy.ErrInvalid or policy.ErrUnknownPolicy if the request is wrong, policy.ErrUnavailable if the
 // node does not run, or is the error of ctx; nothing is taken then, except that a request already under way to its
 // owner when ctx ends may be charged. Safe for concurrent use.
-func (n *Node) Check(ctx context.Context, req policy.Request) (policy.Decision, error) {
-	h, err := n.policyOf(&req) // 1 policy: which limits apply
-	if err != nil {
-		return policy.Decision{}, err
+func (n *Node) Check(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
+	if err := n.accepts(ctx); err != nil {
+		return d, err
 	}
-	defer h.done()
-	return h.Check(ctx, req)
+	if req.Limit != nil {
+		pl, err := n.inlinePlan(&req)
+		if err != nil {
+			return d, err
+		}
+		defer pl.done()
+		err = pl.check(ctx, &req, &d)
+		return d, err
+	}
+	b := n.book.Load()
+	if req.Policy == "" {
+		err = n.choose(ctx, b, nil, &req, &d)
+		return d, err
+	}
+	r, err := b.rule(req.Policy) // 1 policy: which limits apply
+	if err == nil {
+		err = r.check(ctx, n, &req, &d)
+	}
+	return d, err
 }
 
 // Check is Node.Check for the policy of the handle; Request.Policy and Request.Limit are not looked at. It does not
 // allocate if this node owns the key, and key and policy name have at most 100 bytes together, but for one small entry
-// in some hundred checks of keys not asked for lately.
+// in some hundred checks of keys not asked for lately, and if the policy has neither conditions nor others that are decided with it.
 func (h *Handle) Check(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
-	n := h.node
-	if err := n.accepts(ctx); err != nil {
+	if err := h.node.accepts(ctx); err != nil {
 		return d, err
 	}
-	if h.with != nil {
-		return h.checkAll(ctx, req)
+	r, err := h.rule()
+	if err == nil {
+		err = r.check(ctx, h.node, &req, &d)
 	}
+	return d, err
+}
+
+// check decides a request by one list of limits.
+func (pl *plan) check(ctx context.Context, req *policy.Request, d *policy.Decision) (err error) {
+	n := pl.node
 	var q question
-	if err := h.read(&req, &q); err != nil { // 2 identity: whose bucket, in which partition
-		return d, err
+	if err := pl.read(req, &q); err != nil { // 2 identity: whose bucket, in which partition
+		return err
 	}
-	if h.sampler != nil && h.sampler.follows(h, &q, &d) {
-		return d, nil
+	if pl.sampler != nil && pl.sampler.follows(pl, &q, d) {
+		return nil
 	}
 	v := n.view.Load()
 	now := n.clock.Now()
 	switch owner := v.owner(q.part); { // 3 owner: one array read
-	case owner == v.self && h.own(&q, now, &d): // mine: taken from the table
-	case owner != v.self && h.borrowed(v.link(owner), &q, now, &d): // lent: tokens held here, or "empty until"
+	case owner == v.self && pl.own(&q, now, d): // mine: taken from the table
+	case owner != v.self && pl.borrowed(v.link(owner), &q, now, d): // lent: tokens held here, or "empty until"
 	default:
-		err = h.elsewhere(ctx, &q, &req, &d) // another's: one round trip
+		err = pl.elsewhere(ctx, &q, req, d) // another's: one round trip
 	}
-	if h.sampler != nil {
-		h.sampler.learn(h, &q, &d, err)
+	if pl.sampler != nil {
+		pl.sampler.learn(pl, &q, d, err)
 	}
-	return d, err
+	return err
 }
 
 // question is a request as the owner sees it.
@@ -75,63 +97,63 @@ type question struct {
 }
 
 // read finds out whose bucket a request is about.
-func (h *Handle) read(req *policy.Request, q *question) (err error) {
-	if h.plain && req.Costs == nil && 0 <= req.Cost && req.Cost <= bucket.MaxTokens { // nearly every request
+func (pl *plan) read(req *policy.Request, q *question) (err error) {
+	if pl.plain && req.Costs == nil && 0 <= req.Cost && req.Cost <= bucket.MaxTokens { // nearly every request
 		q.cost = max(req.Cost, 1)
-	} else if err = h.price(req, q); err != nil {
+	} else if err = pl.price(req, q); err != nil {
 		return err
 	}
 	q.look = req.CheckOnly
-	byKey := req.Parts == nil && !h.inline
+	byKey := req.Parts == nil && !pl.inline
 	if byKey {
-		if k := h.memo.find(req.Key); k != nil {
+		if k := pl.memo.find(req.Key); k != nil {
 			q.id, q.part = k.id, k.part
 			return nil
 		}
 	}
 	var room [128]byte
 	var key []byte
-	if h.inline {
-		key, err = policy.AppendInlineKey(room[:0], h.policy, req)
+	if pl.inline {
+		key, err = policy.AppendInlineKey(room[:0], pl.policy, req)
 	} else {
-		key, err = h.policy.AppendKey(room[:0], req)
+		key, err = pl.policy.AppendKey(room[:0], req)
 	}
 	if err != nil {
 		return err
 	}
-	q.id = h.node.secrets.name(key)
-	q.part = h.node.partitions.Partition(q.id.Bytes())
+	q.id = pl.node.secrets.name(key)
+	q.part = pl.node.partitions.Partition(q.id.Bytes())
 	if byKey && rand.Uint32()%memoSample == 0 {
-		h.memo.learn(req.Key, q)
+		pl.memo.learn(req.Key, q)
 	}
 	return nil
 }
 
 // price finds out what a request costs each limit.
-func (h *Handle) price(req *policy.Request, q *question) (err error) {
-	if h.inline {
+func (pl *plan) price(req *policy.Request, q *question) (err error) {
+	if pl.inline {
 		q.cost, err = req.Tokens()
 		return err
 	}
-	q.cost, q.each, err = h.policy.Costs(req)
+	q.cost, q.each, err = pl.policy.Costs(req)
 	return err
 }
 
 // own decides with the bucket in this node's memory. It is false if this node may not decide: the partition is on its
 // way here or away, or no majority of the members acknowledges the node.
-func (h *Handle) own(q *question, now bucket.Instant, d *policy.Decision) bool {
-	n := h.node
+func (pl *plan) own(q *question, now bucket.Instant, d *policy.Decision) bool {
+	n := pl.node
 	if !n.hasAuthority(now) {
 		return false
 	}
-	switch a, which, err := n.take(h.group, q, now); {
+	switch a, which, err := n.take(pl.group, q, now); {
 	case err == nil:
-		h.tell(d, a, which, policy.Owner, n.name)
-		h.count(q, d.Allowed, decidedHere)
+		pl.tell(d, a, which, policy.Owner, n.name)
+		pl.count(q, d.Allowed, decidedHere)
 	case errors.Is(err, table.ErrClosed):
 		return false
 	default:
-		h.unreachable(n.view.Load(), q, d) // no memory for one more key
+		pl.unreachable(n.view.Load(), q, d) // no memory for one more key
 	}
 	return true
 }
@@ -151,13 +173,13 @@ func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.D
 }
 
 // tell puts the answer of a group, given by one of its limits, into the words of the policy.
-func (h *Handle) tell(d *policy.Decision, a bucket.Decision, which int, by policy.DecidedBy, node string) {
-	s := &h.spoken[which]
+func (pl *plan) tell(d *policy.Decision, a bucket.Decision, which int, by policy.DecidedBy, node string) {
+	s := &pl.spoken[which]
 	*d = policy.Decision{
 		Allowed:    a.Allowed,
 		Never:      a.Never(),
 		DecidedBy:  by,
-		Policy:     h.name,
+		Policy:     pl.name,
 		LimitName:  s.name,
 		Overage:    a.Allowed && a.Remaining < s.overage,
 		Limit:      s.capacity,

@@ -36,10 +36,7 @@ func keyOwnedBy(t testing.TB, n *Node, salt string) string {
 // keyOf returns a key of a policy that the node owns.
 func keyOf(t testing.TB, n *Node, policyName, salt string) string {
 	t.Helper()
-	h, err := n.Handle(policyName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := planOf(t, n, policyName)
 	for i := range 10_000 {
 		key := fmt.Sprint(salt, i)
 		var q question

@@ -23,6 +23,7 @@ const (
 	decidedByLease
 	decidedByDenyLease
 	decidedBySample
+	decidedInShadow // beside the check that it was made with
 	wheres
 )
 
@@ -39,16 +40,16 @@ type stripe struct {
 }
 
 // count counts a decision, but for one of several keys: that is counted when it is made.
-func (h *Handle) count(q *question, allowed bool, w where) {
+func (pl *plan) count(q *question, allowed bool, w where) {
 	if q.hold != nil {
 		q.hold.by = w
 		return
 	}
-	h.add(q.part, allowed, w)
+	pl.add(q.part, allowed, w)
 }
 
-func (h *Handle) add(part int, allowed bool, w where) {
-	c := &h.counts.stripes[part%len(h.counts.stripes)].decided[w]
+func (pl *plan) add(part int, allowed bool, w where) {
+	c := &pl.counts.stripes[part%len(pl.counts.stripes)].decided[w]
 	if allowed {
 		c.allowed.Add(1)
 	} else {
@@ -60,6 +61,7 @@ func (h *Handle) add(part int, allowed bool, w where) {
 type counters struct {
 	served, passed, otherRing                  atomic.Uint64
 	passing                                    atomic.Int64 // now
+	exempt, noPolicy, missing                  atomic.Uint64
 	leasesSent, leasesReceived                 atomic.Uint64
 	words, wordBytes, putBytes, short          atomic.Uint64
 	debtsDropped, debtsSettled                 atomic.Uint64
@@ -136,6 +138,9 @@ func (h Histogram) Quantile(q float64) time.Duration {
 type Stats struct {
 	// Policies has the checks by policy, sorted by name; those with limits of their own stand last, as "(inline)".
 	Policies []PolicyStats
+	// Exempt counts the checks that were exempt from limits, or of a policy that does not limit them, NoPolicy those that no policy was
+	// for, MissingKey those that were denied because they lacked a part of a key. They are in no policy's counts.
+	Exempt, NoPolicy, MissingKey uint64
 	// Served counts checks that came from other nodes; OtherRing those of them that came by another ring than this node's,
 	// Passed those passed on for that reason.
 	Served, OtherRing, Passed uint64
@@ -180,6 +185,8 @@ type PolicyStats struct {
 	// DenyLease by its word that there are none for a while, and Sample by the verdict on a check before. Forwarded ones
 	// were decided by another node, and ByRule by a failure rule. Together they are all.
 	Own, Lease, DenyLease, Sample, Forwarded, ByRule uint64
+	// ShadowAllowed and ShadowDenied are what limits in shadow mode said of checks that were admitted. They come on top.
+	ShadowAllowed, ShadowDenied uint64
 }
 
 // InlineName stands for the policy in the counts of requests that brought their own limit.
@@ -195,6 +202,11 @@ func (c *counts) snapshot(name string) PolicyStats {
 		for w := range sums {
 			s := &c.stripes[i].decided[w]
 			allowed, denied := s.allowed.Load(), s.denied.Load()
+			if where(w) == decidedInShadow {
+				p.ShadowAllowed += allowed
+				p.ShadowDenied += denied
+				continue
+			}
 			p.Allowed += allowed
 			p.Denied += denied
 			*sums[w] += allowed + denied
@@ -208,6 +220,7 @@ func (n *Node) Stats() Stats {
 	v := n.view.Load()
 	c := &n.counters
 	s := Stats{
+		Exempt: c.exempt.Load(), NoPolicy: c.noPolicy.Load(), MissingKey: c.missing.Load(),
 		Served: c.served.Load(), OtherRing: c.otherRing.Load(), Passed: c.passed.Load(),
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
 		DebtsOpen: int(n.debts.count.Load()), DebtsSettled: c.debtsSettled.Load(), DebtsDropped: c.debtsDropped.Load(),
@@ -227,9 +240,11 @@ func (n *Node) Stats() Stats {
 			s.LinksUp++
 		}
 	}
-	for name, h := range n.handles {
-		s.Policies = append(s.Policies, h.counts.snapshot(name))
+	n.counting.Lock()
+	for name, c := range n.countsBy {
+		s.Policies = append(s.Policies, c.snapshot(name))
 	}
+	n.counting.Unlock()
 	slices.SortFunc(s.Policies, func(a, b PolicyStats) int { return strings.Compare(a.Policy, b.Policy) })
 	s.Policies = append(s.Policies, n.inlineCounts.snapshot(InlineName))
 	return s

@@ -28,10 +28,7 @@ func soon(_ int, c *Config) { c.Settle = 20 * time.Millisecond }
 // owed makes a debt at one node for a key, as its failure rule would, and returns the question.
 func owing(t testing.TB, n *Node, req policy.Request, tokens int64) question {
 	t.Helper()
-	h, err := n.Handle(req.Policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := planOf(t, n, req.Policy)
 	var q question
 	if err := h.read(&req, &q); err != nil {
 		t.Fatal(err)
@@ -81,10 +78,7 @@ func TestBillIsChargedOnce(t *testing.T) {
 	nodes := realCluster(t, 1, soon)
 	first := nodes[0]
 	req := policy.Request{Policy: "api", Key: "ann"}
-	h, err := first.Handle("api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := planOf(t, first, "api")
 	var q question
 	if err := h.read(&req, &q); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func (h *pledge) heldBy(l *link, a *transport.Answer, sent bucket.Instant) {
 func (h *pledge) stands(now bucket.Instant) bool { return h.at == heldNowhere || now < h.ends }
 
 // end spends what is held, or puts it back; false if it was lost meanwhile, so that the check must not be admitted.
-func (n *Node) end(handle *Handle, q *question, now bucket.Instant, commit bool) bool {
+func (n *Node) end(pl *plan, q *question, now bucket.Instant, commit bool) bool {
 	switch h := q.hold; h.at {
 	case heldHere:
 		n.owned.EndHold(q.part, q.id, now, h.id, commit)
@@ -87,7 +87,7 @@ func (n *Node) end(handle *Handle, q *question, now bucket.Instant, commit bool)
 	case heldInShare:
 		n.local.EndHold(q.part, q.id, now, h.id, commit)
 		if commit {
-			n.owe(q.part, q.id, handle.group, slices.Max(h.costs), h.costs...)
+			n.owe(q.part, q.id, pl.group, slices.Max(h.costs), h.costs...)
 		}
 	case heldInPurse:
 		s := n.purses.shard(q.part)

@@ -51,7 +51,7 @@ func lendingCluster(t testing.TB, size int, change func(i int, c *Config)) []*No
 }
 
 // keyElsewhere returns a key of a policy that another node than the handle's owns.
-func keyElsewhere(t testing.TB, h *Handle) string {
+func keyElsewhere(t testing.TB, h *plan) string {
 	t.Helper()
 	for i := range 10_000 {
 		var q question
@@ -214,10 +214,7 @@ func TestOlderPeer(t *testing.T) {
 func TestDenyLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := lendingCluster(t, 2, nil)
-		h, err := nodes[0].Handle("slow")
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := planOf(t, nodes[0], "slow")
 		key := keyElsewhere(t, h)
 		req := policy.Request{Policy: "slow", Key: key}
 		for range 2 {
@@ -393,14 +390,14 @@ func left(n *Node) (tokens int64) {
 // TestLeasedCheckDoesNotAllocate: what is decided from a purse costs no memory.
 func TestLeasedCheckDoesNotAllocate(t *testing.T) {
 	nodes := cluster(t, new(mem.Network), 2, func(_ int, c *Config) { c.Policies = lendingPolicies(t) })
-	h, err := nodes[1].Handle("ample")
+	req := policy.Request{Key: keyElsewhere(t, planOf(t, nodes[1], "ample"))}
+	leasedKey, err := nodes[1].Handle("ample")
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := policy.Request{Key: keyElsewhere(t, h)}
 	leased := 0
 	spend := func() {
-		d, err := h.Check(ctx, req)
+		d, err := leasedKey.Check(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,8 @@ import (
 // is what hashing it gives.
 func TestMemoNamesTheSameBucket(t *testing.T) {
 	n := start(t, Config{Policies: policies(t)})
-	h, err := n.Handle("api")
+	h := planOf(t, n, "api")
+	handle, err := n.Handle("api")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestMemoNamesTheSameBucket(t *testing.T) {
 					t.Errorf("key %s: %+v remembered, %+v hashed", key, remembered, hashed)
 					return
 				}
-				if _, err := h.Check(ctx, policy.Request{Key: key}); err != nil {
+				if _, err := handle.Check(ctx, policy.Request{Key: key}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,8 +32,8 @@ type Node struct {
 	wall       int64         // by how much Unix time is ahead of it, as the tables know
 	secrets    secrets
 	partitions ring.Partitioner
-	policies   *policy.Set
-	handles    map[string]*Handle
+	book       atomic.Pointer[book] // the policies
+	replacing  sync.Mutex           // held while they are
 	limits     *table.Limits
 	owned      *table.Table // buckets of keys that this node owns
 	local      *table.Table // buckets of failure rules
@@ -47,6 +44,8 @@ type Node struct {
 	holds      atomic.Uint64 // the number of the last one
 
 	inlineCounts counts
+	counting     sync.Mutex // guards:
+	countsBy     map[string]*counts
 	counters     counters
 	byRule       ruleCounts
 
@@ -112,10 +111,10 @@ func New(cfg Config) (*Node, error) {
 	}
 	cfg = cfg.withDefaults()
 	n := &Node{
-		cfg: cfg, log: cfg.Logger, born: time.Now(), clock: cfg.Clock, policies: cfg.Policies,
+		cfg: cfg, log: cfg.Logger, born: time.Now(), clock: cfg.Clock,
 		secrets:    stretch(cfg.Secret, cfg.Label),
 		partitions: ring.NewPartitioner(cfg.Ring.Partitions),
-		handles:    make(map[string]*Handle),
+		countsBy:   make(map[string]*counts),
 		limits:     table.NewLimits(maxLimits),
 		links:      make(map[ring.Member]*link),
 		retiring:   make(map[*link]struct{}),
@@ -152,19 +151,8 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	n.setWall()
-	for _, name := range n.policies.Names() {
-		p, err := n.policies.Policy(name)
-		if err != nil {
-			return nil, err
-		}
-		if n.handles[name], err = n.newHandle(p); err != nil {
-			return nil, fmt.Errorf("policy %s: %w", name, err)
-		}
-	}
-	for _, h := range n.handles {
-		for _, name := range h.policy.Together() {
-			h.with = append(h.with, n.handles[name])
-		}
+	if err := n.SetPolicies(cfg.Policies); err != nil {
+		return nil, err
 	}
 	n.holder = xxhash.Sum64String(n.debtor(n.name, n.boot))
 	n.view.Store(&view{self: outside, rank: outside})
@@ -192,18 +180,6 @@ func (c Config) name(boot uint64) (string, error) {
 		port = strconv.FormatUint(boot, 36)
 	}
 	return host + ":" + port, nil
-}
-
-// policyNames lists a few policies, for messages.
-func (n *Node) policyNames() string {
-	names := slices.Sorted(maps.Keys(n.handles))
-	switch {
-	case len(names) == 0:
-		return "none"
-	case len(names) > 5:
-		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
-	}
-	return strings.Join(names, ", ")
 }
 
 // PeerAddr returns the address at which peers are listened for; empty before Start, and for a node that is alone.

@@ -125,3 +125,13 @@ func TestThreeNodesAreOneBucket(t *testing.T) {
 		}
 	}
 }
+
+// planOf returns the limits of a policy as a node applies them to nearly every request.
+func planOf(t testing.TB, n *Node, name string) *plan {
+	t.Helper()
+	r, err := n.book.Load().rule(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.plans[0].real
+}

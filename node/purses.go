@@ -48,9 +48,9 @@ func (ps *purses) shard(part int) *purseShard { return &ps.shards[part%purseShar
 
 // borrowed decides a check with what the owner has lent this node, if it can. If not, the check is ready to be
 // forwarded.
-func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
-	n := h.node
-	if !h.leased || q.look || stage(n.stage.Load()) != running {
+func (pl *plan) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
+	n := pl.node
+	if !pl.leased || q.look || stage(n.stage.Load()) != running {
 		return false
 	}
 	q.leases = true
@@ -60,7 +60,7 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 	s := n.purses.shard(q.part)
 	s.mu.Lock()
 	p := s.byID[q.id]
-	if p == nil || p.group != h.group {
+	if p == nil || p.group != pl.group {
 		s.mu.Unlock()
 		return false
 	}
@@ -82,14 +82,14 @@ func (h *Handle) borrowed(l *link, q *question, now bucket.Instant, d *policy.De
 		s.mu.Unlock()
 		return false
 	}
-	a, which := p.Decision(h.group.Limits(), now, q.cost, v)
+	a, which := p.Decision(pl.group.Limits(), now, q.cost, v)
 	s.mu.Unlock()
 	if v == lease.Spent {
-		h.tell(d, a, which, policy.Lease, n.name)
-		h.count(q, true, decidedByLease)
+		pl.tell(d, a, which, policy.Lease, n.name)
+		pl.count(q, true, decidedByLease)
 	} else {
-		h.tell(d, a, which, policy.DenyLease, n.name)
-		h.count(q, false, decidedByDenyLease)
+		pl.tell(d, a, which, policy.DenyLease, n.name)
+		pl.count(q, false, decidedByDenyLease)
 	}
 	return true
 }
@@ -114,18 +114,18 @@ func (p *purse) consider(now bucket.Instant, trip time.Duration, forwarding bool
 }
 
 // answered takes in what the owner said to a forwarded check about leases. The first such word makes a purse.
-func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transport.Answer) {
-	ps := &h.node.purses
+func (pl *plan) answered(l *link, q *question, req *policy.Request, a *transport.Answer) {
+	ps := &pl.node.purses
 	word := a.Offer || a.Deny.For > 0
 	if !q.leases || !word && ps.count.Load() == 0 {
 		return
 	}
-	now := h.node.clock.Now()
+	now := pl.node.clock.Now()
 	s := ps.shard(q.part)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.byID[q.id]
-	if v := h.node.view.Load(); p != nil && p.link != l {
+	if v := pl.node.view.Load(); p != nil && p.link != l {
 		if owner := v.owner(q.part); owner >= 0 && v.links[owner] == p.link {
 			return // a late answer of whom the group belonged to before
 		}
@@ -133,7 +133,7 @@ func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transpor
 	if p != nil && p.link != l {
 		p.redirect(l)
 	}
-	if p != nil && p.group != h.group {
+	if p != nil && p.group != pl.group {
 		ps.dropLocked(s, p)
 		p = nil
 	}
@@ -141,21 +141,21 @@ func (h *Handle) answered(l *link, q *question, req *policy.Request, a *transpor
 		if !word || ps.count.Load() >= maxPurses {
 			return
 		}
-		p = h.newPurse(l, q, req)
+		p = pl.newPurse(l, q, req)
 		if s.byID == nil {
 			s.byID = make(map[bucket.ID]*purse)
 		}
 		s.byID[q.id] = p
 		ps.count.Add(1)
-		h.node.wakePurses()
+		pl.node.wakePurses()
 	}
-	p.Told(now, h.group.Limits(), q.cost, a.Decision, int(a.Which), a.Deny)
+	p.Told(now, pl.group.Limits(), q.cost, a.Decision, int(a.Which), a.Deny)
 }
 
-func (h *Handle) newPurse(l *link, q *question, req *policy.Request) *purse {
-	h.group.Pin()
-	p := &purse{id: q.id, part: q.part, group: h.group, link: l, policy: h.name, key: clip(h.policy.KeyText(req))}
-	p.Terms = lease.TermsOf(h.group.Limits())
+func (pl *plan) newPurse(l *link, q *question, req *policy.Request) *purse {
+	pl.group.Pin()
+	p := &purse{id: q.id, part: q.part, group: pl.group, link: l, policy: pl.name, key: clip(pl.policy.KeyText(req))}
+	p.Terms = lease.TermsOf(pl.group.Limits())
 	return p
 }
 

@@ -47,12 +47,12 @@ func (s *sampler) slot(id bucket.ID) *sampleSlot { return &s.slots[id.Hi%sampleS
 
 // follows decides a check by the verdict before it. If it is false the check has to be decided, at the cost of those
 // that followed on top of its own: one in ten is charged for ten.
-func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
+func (s *sampler) follows(pl *plan, q *question, d *policy.Decision) bool {
 	if q.look {
 		return false
 	}
 	t := s.slot(q.id)
-	now := h.node.elapsed()
+	now := pl.node.elapsed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.known || t.id != q.id {
@@ -71,13 +71,13 @@ func (s *sampler) follows(h *Handle, q *question, d *policy.Decision) bool {
 	if d.Allowed {
 		t.owed += q.cost
 	}
-	h.count(q, d.Allowed, decidedBySample)
+	pl.count(q, d.Allowed, decidedBySample)
 	return true
 }
 
 // learn takes in the verdict on a check that was to be decided, or why there is none. What was owed and could not be
 // paid stays so.
-func (s *sampler) learn(h *Handle, q *question, d *policy.Decision, err error) {
+func (s *sampler) learn(pl *plan, q *question, d *policy.Decision, err error) {
 	if q.look {
 		return
 	}
@@ -91,7 +91,7 @@ func (s *sampler) learn(h *Handle, q *question, d *policy.Decision, err error) {
 		t.owed += q.owed
 		return
 	}
-	t.known, t.verdict, t.at = true, *d, h.node.elapsed()
+	t.known, t.verdict, t.at = true, *d, pl.node.elapsed()
 	if !d.Allowed {
 		t.owed += q.owed
 	}

@@ -22,25 +22,21 @@ type shares struct {
 }
 
 // share returns what the node of a rank gets of the limits that have shares; the caller releases it.
-func (h *Handle) share(nodes, rank int) (*table.Group, error) {
-	if h.inline { // gone after this check
-		return h.divide(nodes, rank)
+func (pl *plan) share(nodes, rank int) (*table.Group, error) {
+	if pl.inline { // gone after this check
+		return pl.divide(nodes, rank)
 	}
-	s := &h.shares
+	s := pl.shares
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.byRank) != nodes {
-		for _, g := range s.byRank {
-			if g != nil {
-				g.Release()
-			}
-		}
+		s.releaseLocked()
 		s.byRank = make([]*table.Group, nodes)
 	}
 	g := s.byRank[rank]
 	if g == nil {
 		var err error
-		if g, err = h.divide(nodes, rank); err != nil {
+		if g, err = pl.divide(nodes, rank); err != nil {
 			return nil, err
 		}
 		s.byRank[rank] = g
@@ -49,13 +45,28 @@ func (h *Handle) share(nodes, rank int) (*table.Group, error) {
 	return g, nil
 }
 
-func (h *Handle) divide(nodes, rank int) (*table.Group, error) {
-	var room [policy.MaxLimits]bucket.Limit
-	limits := room[:h.rules.locals]
-	for i := range limits {
-		limits[i] = part(h.limits[h.rules.local[i]].Limit, nodes, rank)
+func (s *shares) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked()
+}
+
+func (s *shares) releaseLocked() {
+	for _, g := range s.byRank {
+		if g != nil {
+			g.Release()
+		}
 	}
-	return h.node.limits.Intern(limits)
+	s.byRank = nil
+}
+
+func (pl *plan) divide(nodes, rank int) (*table.Group, error) {
+	var room [policy.MaxLimits]bucket.Limit
+	limits := room[:pl.rules.locals]
+	for i := range limits {
+		limits[i] = part(pl.limits[pl.rules.local[i]].Limit, nodes, rank)
+	}
+	return pl.node.limits.Intern(limits)
 }
 
 // part returns what the node of a rank gets of a limit: of N, the N-th part of the rate, and of what is admitted at a time whole

@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/bits"
 	"slices"
 	"sync"
@@ -19,13 +18,14 @@ import (
 // same time, and when all hold it is committed, else put back. Who holds for a check that is never heard of again has spent it in
 // the end, so nothing is admitted twice, and what a crash leaks is the cost of the checks under way.
 
-// together is one check under way, of a policy and those that it is decided with.
+// together is one check under way, of all that it is decided by.
 type together []leg
 
-// leg is what the check asks of one key.
+// leg is what the check asks of one key. What one in shadow mode answers is told, and does not count.
 type leg struct {
-	handle *Handle
+	plan   *plan
 	req    policy.Request // with its own key
+	shadow bool
 	q      question
 	link   *link
 	call   *call // nil if none was sent
@@ -41,57 +41,16 @@ const (
 	holdAttempts = 2
 )
 
-// checkAll decides a request by the policy of the handle and all that it is decided with.
-func (h *Handle) checkAll(ctx context.Context, req policy.Request) (d policy.Decision, err error) {
-	legs, err := h.legs(&req)
-	if err != nil {
-		return d, err
-	}
-	n := h.node
+// check has all legs decide.
+func (legs together) check(ctx context.Context, n *Node, d *policy.Decision) error {
 	until, inTime := n.until(ctx)
 	for attempt := 1; ; attempt++ {
 		n.ask(ctx, legs, until, inTime)
-		d, done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until)
+		done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until, d)
 		if done || err != nil {
-			return d, err
+			return err
 		}
 	}
-}
-
-// legs finds out whose buckets a request is about.
-func (h *Handle) legs(req *policy.Request) (together, error) {
-	all := make(together, 1+len(h.with))
-	for i := range all {
-		l := &all[i]
-		l.handle, l.req = h, *req
-		if i > 0 {
-			l.handle = h.with[i-1]
-			l.req.Key, l.req.Parts, l.req.Attributes = "", nil, h.attributes(req)
-		}
-		if err := l.handle.read(&l.req, &l.q); err != nil {
-			return nil, fmt.Errorf("%w (policy %s is decided with %s)", err, h.name, l.handle.name)
-		}
-	}
-	return all, nil
-}
-
-// attributes are those of a request, with those that its key gives.
-func (h *Handle) attributes(req *policy.Request) map[string]string {
-	if req.Key == "" && req.Parts == nil {
-		return req.Attributes
-	}
-	all := make(map[string]string, len(req.Attributes)+len(h.policy.Key))
-	for name, value := range req.Attributes {
-		all[name] = value
-	}
-	for i, name := range h.policy.Key {
-		if req.Parts == nil {
-			all[name] = req.Key
-		} else {
-			all[name] = req.Parts[i]
-		}
-	}
-	return all
 }
 
 // ask has every leg answered: what other nodes decide at the same time.
@@ -102,25 +61,25 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		l := &legs[i]
 		l.d, l.err, l.link, l.call, l.done = policy.Decision{}, nil, nil, nil, false
 		if !l.q.look {
-			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.handle.costsOf(&l.q)}
+			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.plan.costsOf(&l.q)}
 		}
 		if owner := v.owner(l.q.part); owner != v.self {
-			if l.done = l.handle.borrowed(v.link(owner), &l.q, n.clock.Now(), &l.d); l.done {
+			if l.done = l.plan.borrowed(v.link(owner), &l.q, n.clock.Now(), &l.d); l.done {
 				continue
 			}
 			if l.link = v.link(owner); l.link != nil && inTime {
-				l.call = l.handle.begin(&l.q, l.link, until)
+				l.call = l.plan.begin(&l.q, l.link, until)
 			}
 		}
 	}
 	for i := range legs {
 		if l := &legs[i]; !l.done && v.owner(l.q.part) == v.self {
-			l.done = l.handle.own(&l.q, n.clock.Now(), &l.d)
+			l.done = l.plan.own(&l.q, n.clock.Now(), &l.d)
 		}
 	}
 	for i := range legs {
 		if l := &legs[i]; l.call != nil {
-			l.done, l.err = l.handle.finish(ctx, &l.q, &l.req, l.link, l.call, &l.d)
+			l.done, l.err = l.plan.finish(ctx, &l.q, &l.req, l.link, l.call, &l.d)
 		}
 	}
 	var seeking sync.WaitGroup // seldom
@@ -128,9 +87,9 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		if l := &legs[i]; !l.done && l.err == nil {
 			seeking.Go(func() {
 				if inTime {
-					l.err = l.handle.seek(ctx, &l.q, &l.req, until, &l.d)
+					l.err = l.plan.seek(ctx, &l.q, &l.req, until, &l.d)
 				} else {
-					l.handle.unreachable(n.view.Load(), &l.q, &l.d)
+					l.plan.unreachable(n.view.Load(), &l.q, &l.d)
 				}
 			})
 		}
@@ -139,49 +98,73 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 }
 
 // costsOf returns what a question costs each limit.
-func (h *Handle) costsOf(q *question) []int64 {
+func (pl *plan) costsOf(q *question) []int64 {
 	if len(q.each) > 0 {
 		return q.each
 	}
-	return slices.Repeat([]int64{q.cost}, len(h.limits))
+	return slices.Repeat([]int64{q.cost}, len(pl.limits))
 }
 
-// settle ends all holds of a check, and returns its decision. done is false if some hold has ended too early and it should be tried
+// settle ends all holds of a check, and says what comes of it. done is false if some hold has ended too early and it should be tried
 // again.
-func (legs together) settle(n *Node, last bool) (d policy.Decision, done bool, err error) {
+func (legs together) settle(n *Node, last bool, d *policy.Decision) (done bool, err error) {
 	now := n.clock.Now()
 	admit, stand := true, true
 	speaks := 0
 	for i := range legs {
 		l := &legs[i]
-		err = cmp.Or(err, l.err)
-		admit = admit && l.d.Allowed && l.err == nil
-		stand = stand && (l.q.hold == nil || l.q.hold.stands(now))
 		if i > 0 && legs.speaksFor(i, speaks) {
 			speaks = i
 		}
+		if l.shadow {
+			continue
+		}
+		err = cmp.Or(err, l.err)
+		admit = admit && l.d.Allowed && l.err == nil
+		stand = stand && (l.q.hold == nil || l.q.hold.stands(now))
 	}
 	commit := legs.end(n, now, admit && stand)
-	if admit && !commit && !legs[0].q.look && !last {
-		return d, false, err
+	look := legs[0].q.look
+	if admit && !commit && !look && !last {
+		return false, err
 	}
-	d = legs[speaks].d
-	for i := range legs {
-		d.Degraded = d.Degraded || legs[i].d.Degraded
-		if d.Allowed {
-			d.RetryAfter = max(d.RetryAfter, legs[i].d.Wait())
-		}
-	}
-	if admit && !commit && !legs[0].q.look { // all would have admitted, but not at a time
-		d.Allowed, d.Overage, d.RetryAfter = false, false, retryHolds
-	}
+	*d = legs[speaks].d
 	for i := range legs {
 		l := &legs[i]
-		if h := l.q.hold; h != nil && err == nil && (i == 0 || d.Allowed || !l.d.Allowed) {
-			l.handle.add(l.q.part, d.Allowed, h.by)
+		if l.shadow {
+			d.ShadowDenied = d.ShadowDenied || l.err == nil && !l.d.Allowed
+			continue
+		}
+		d.Degraded = d.Degraded || l.d.Degraded
+		if d.Allowed {
+			d.RetryAfter = max(d.RetryAfter, l.d.Wait())
 		}
 	}
-	return d, true, err
+	switch {
+	case legs[speaks].shadow: // so all are
+		d.Allowed, d.Overage, d.Never, d.RetryAfter = true, false, false, 0
+		d.DecidedBy, d.Policy = policy.Shadow, legs[speaks].plan.name
+	case admit && !commit && !look: // all would have admitted, but not at a time
+		d.Allowed, d.Overage, d.RetryAfter = false, false, retryHolds
+	}
+	legs.count(d, err)
+	return true, err
+}
+
+// count counts what came of a check.
+func (legs together) count(d *policy.Decision, err error) {
+	for i := range legs {
+		l := &legs[i]
+		switch h := l.q.hold; {
+		case h == nil || err != nil:
+		case l.shadow:
+			if l.err == nil && d.Allowed {
+				l.plan.add(l.q.part, l.d.Allowed, decidedInShadow)
+			}
+		case i == 0 || d.Allowed || !l.d.Allowed:
+			l.plan.add(l.q.part, d.Allowed, h.by)
+		}
+	}
 }
 
 // end commits all that is held, or puts it back, and says which. First comes what is held in purses, whose leases may have ended.
@@ -189,9 +172,14 @@ func (legs together) end(n *Node, now bucket.Instant, commit bool) bool {
 	for _, purses := range []bool{true, false} {
 		for i := range legs {
 			l := &legs[i]
-			if h := l.q.hold; h != nil && (h.at == heldInPurse) == purses && !n.end(l.handle, &l.q, now, commit) {
+			if h := l.q.hold; h != nil && !l.shadow && (h.at == heldInPurse) == purses && !n.end(l.plan, &l.q, now, commit) {
 				commit = false // what another purse has paid is spent for nothing
 			}
+		}
+	}
+	for i := range legs {
+		if l := &legs[i]; l.shadow && l.q.hold != nil {
+			n.end(l.plan, &l.q, now, commit && l.q.hold.stands(now))
 		}
 	}
 	return commit
@@ -204,6 +192,8 @@ const retryHolds = time.Millisecond
 func (legs together) speaksFor(i, j int) bool {
 	a, b := &legs[i], &legs[j]
 	switch {
+	case a.shadow != b.shadow:
+		return b.shadow
 	case a.d.Allowed != b.d.Allowed:
 		return b.d.Allowed
 	case !a.d.Allowed && a.d.Never != b.d.Never:

@@ -48,10 +48,7 @@ func rest(t *testing.T, n *Node, name, key string) int64 {
 	if key != "" {
 		req.Parts = []string{key}
 	}
-	h, err := n.Handle(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := planOf(t, n, name)
 	var q question
 	if err := h.read(&req, &q); err != nil {
 		t.Fatal(err)
@@ -206,21 +203,18 @@ func TestTogetherInBatches(t *testing.T) {
 // TestLegsHaveTheirOwnKeys: what a purse says of a key is that of its policy, not of the one that the request named.
 func TestLegsHaveTheirOwnKeys(t *testing.T) {
 	n := start(t, Config{Policies: togetherSet(t, 1, 1, 1)})
-	h, err := n.Handle("user")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := n.book.Load()
 	for _, req := range []policy.Request{{Key: "ann"}, {Parts: []string{"ann"}}, {Attributes: map[string]string{"user": "ann"}}} {
 		if req.Attributes == nil {
 			req.Attributes = map[string]string{}
 		}
 		req.Attributes["tenant"] = "acme"
-		legs, err := h.legs(&req)
+		legs, err := n.legsOf(b, b.rules["user"], &req, new(policy.Decision))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"ann", "acme", ""} {
-			if got := legs[i].handle.policy.KeyText(&legs[i].req); got != want {
+			if got := legs[i].plan.policy.KeyText(&legs[i].req); got != want {
 				t.Errorf("%+v: leg %d is of %q, want %q", req, i, got, want)
 			}
 		}
@@ -232,18 +226,16 @@ func TestLegsHaveTheirOwnKeys(t *testing.T) {
 func TestPursesComeFirst(t *testing.T) {
 	for dead := range 3 {
 		n := start(t, Config{Policies: togetherSet(t, 5, 5, 5)})
-		h, err := n.Handle("user")
-		if err != nil {
-			t.Fatal(err)
-		}
-		legs, err := h.legs(&policy.Request{Key: "ann", Attributes: map[string]string{"tenant": "acme"}})
+		b := n.book.Load()
+		req := policy.Request{Key: "ann", Attributes: map[string]string{"tenant": "acme"}}
+		legs, err := n.legsOf(b, b.rules["user"], &req, new(policy.Decision))
 		if err != nil {
 			t.Fatal(err)
 		}
 		n.ask(t.Context(), legs, n.elapsed()+time.Second, true)
 		now := n.clock.Now()
 		of := &legs[dead]
-		n.end(of.handle, &of.q, now, false)
+		n.end(of.plan, &of.q, now, false)
 		of.q.hold.at, of.q.hold.purse = heldInPurse, new(purse) // of which nothing was taken aside
 		if legs.end(n, now, true) {
 			t.Errorf("the check is admitted though the lease of key %d has ended", dead)
@@ -263,10 +255,7 @@ func TestRecallBesideAHold(t *testing.T) {
 		n := nodes[1]
 		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
 		hammer(t, nodes[1:], req, 5*time.Millisecond, time.Second)
-		h, err := n.Handle("api")
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := planOf(t, n, "api")
 		q := question{hold: &pledge{life: 100 * time.Millisecond, costs: []int64{1}}}
 		if err := h.read(&req, &q); err != nil {
 			t.Fatal(err)

@@ -49,45 +49,45 @@ type ruleCounts [policy.UnreachableAllow + 1]atomic.Uint64
 
 // unreachable decides by the rules of the limits, because the owner can't be asked. Nothing is taken but from shares,
 // and from these none if the check is denied or only looks.
-func (h *Handle) unreachable(v *view, q *question, d *policy.Decision) {
-	which := h.byRule(v, q, d)
+func (pl *plan) unreachable(v *view, q *question, d *policy.Decision) {
+	which := pl.byRule(v, q, d)
 	d.Degraded = true
-	h.node.byRule[h.limits[which].OnUnreachable].Add(1)
-	h.count(q, d.Allowed, decidedByRule)
+	pl.node.byRule[pl.limits[which].OnUnreachable].Add(1)
+	pl.count(q, d.Allowed, decidedByRule)
 }
 
 // byRule decides, and returns the limit that spoke.
-func (h *Handle) byRule(v *view, q *question, d *policy.Decision) (which int) {
+func (pl *plan) byRule(v *view, q *question, d *policy.Decision) (which int) {
 	var a bucket.Decision
 	by := policy.Timeout
-	switch r := &h.rules; {
-	case h.never(q) >= 0: // no owner admits it ever, so no rule does: this is no fault of ours
-		which, by = h.never(q), policy.Local
+	switch r := &pl.rules; {
+	case pl.never(q) >= 0: // no owner admits it ever, so no rule does: this is no fault of ours
+		which, by = pl.never(q), policy.Local
 	case r.denies >= 0:
 		which, a.RetryAfter = r.denies, retryUnreachable
 	case r.locals == 0:
 		which = r.least
-		a.Allowed, a.Remaining = true, h.spoken[which].capacity
+		a.Allowed, a.Remaining = true, pl.spoken[which].capacity
 	default:
 		by = policy.Local
-		if a, which = h.askShare(v, q); a.Never() { // in this share; but the owner may admit it
+		if a, which = pl.askShare(v, q); a.Never() { // in this share; but the owner may admit it
 			a.RetryAfter = retryUnreachable
 		}
 	}
-	h.tell(d, a, which, by, h.node.name)
+	pl.tell(d, a, which, by, pl.node.name)
 	return which
 }
 
 // never is the first limit that never admits as much as it is asked for, or -1.
-func (h *Handle) never(q *question) int {
+func (pl *plan) never(q *question) int {
 	if len(q.each) == 0 {
-		if least := h.rules.least; q.cost > h.limits[least].Most() {
+		if least := pl.rules.least; q.cost > pl.limits[least].Most() {
 			return least
 		}
 		return -1
 	}
 	for i, cost := range q.each {
-		if cost > h.limits[i].Most() {
+		if cost > pl.limits[i].Most() {
 			return i
 		}
 	}
@@ -96,9 +96,9 @@ func (h *Handle) never(q *question) int {
 
 // askShare asks this node's own buckets of the limits that have shares. Without memory for them the first denies, and
 // knows of no wait that helps.
-func (h *Handle) askShare(v *view, q *question) (a bucket.Decision, which int) {
-	n, r := h.node, &h.rules
-	g, err := h.share(v.rankOf(q.id))
+func (pl *plan) askShare(v *view, q *question) (a bucket.Decision, which int) {
+	n, r := pl.node, &pl.rules
+	g, err := pl.share(v.rankOf(q.id))
 	if err != nil {
 		return bucket.Decision{}, int(r.local[0])
 	}
@@ -130,7 +130,7 @@ func (h *Handle) askShare(v *view, q *question) (a bucket.Decision, which int) {
 		return bucket.Decision{}, int(r.local[0])
 	}
 	if a.Allowed && !q.look {
-		n.owe(q.part, q.id, h.group, q.cost, q.each...)
+		n.owe(q.part, q.id, pl.group, q.cost, q.each...)
 	}
 	return a, int(r.local[which])
 }

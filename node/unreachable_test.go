@@ -104,10 +104,7 @@ func TestFailureRules(t *testing.T) {
 					cfg.Deadline, cfg.Clock, cfg.Policies = 0, new(fixedClock), rulePolicies(t)
 				})
 				n := nodes[0]
-				h, err := n.Handle(c.policy)
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := planOf(t, n, c.policy)
 				key := keyElsewhere(t, h)
 				network.Cut("n1", "n2")
 				for i, w := range c.wants {
@@ -134,7 +131,7 @@ func TestFailureRules(t *testing.T) {
 }
 
 // questionOf returns what a check of the key asks.
-func questionOf(t testing.TB, h *Handle, key string) (q question) {
+func questionOf(t testing.TB, h *plan, key string) (q question) {
 	t.Helper()
 	if err := h.read(&policy.Request{Key: key}, &q); err != nil {
 		t.Fatal(err)
@@ -169,10 +166,7 @@ func viewsOf(t testing.TB, size int) []*view {
 func TestNoMemoryForAShare(t *testing.T) {
 	const localBytes = 1021 * 8 * 72
 	n := start(t, Config{Policies: rulePolicies(t), TableBytes: localBytes * localShare})
-	h, err := n.Handle("one-allows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := planOf(t, n, "one-allows")
 	v := viewsOf(t, 2)[0]
 	for i := range 100_000 {
 		var d policy.Decision
@@ -188,10 +182,7 @@ func TestNoMemoryForAShare(t *testing.T) {
 		if h.unreachable(v, &q, &d); !d.Allowed {
 			t.Errorf("a look: %+v", d)
 		}
-		allow, err := n.Handle("allow")
-		if err != nil {
-			t.Fatal(err)
-		}
+		allow := planOf(t, n, "allow")
 		q = questionOf(t, allow, "ann")
 		if allow.unreachable(v, &q, &d); !d.Allowed {
 			t.Errorf("without any share: %+v", d)
@@ -204,7 +195,8 @@ func TestNoMemoryForAShare(t *testing.T) {
 func TestFailureRulesDoNotAllocate(t *testing.T) {
 	n := start(t, Config{Policies: rulePolicies(t)})
 	v := viewsOf(t, 5)[1]
-	for name, h := range n.handles {
+	for name, r := range n.book.Load().rules {
+		h := r.only
 		q := questionOf(t, h, "ann")
 		var d policy.Decision
 		if a := testing.AllocsPerRun(1000, func() { h.unreachable(v, &q, &d) }); a != 0 {
@@ -217,10 +209,7 @@ func TestFailureRulesDoNotAllocate(t *testing.T) {
 // one needs.
 func TestSharesAreGivenBack(t *testing.T) {
 	n := start(t, Config{Policies: rulePolicies(t), Clock: new(fixedClock)})
-	h, err := n.Handle("local")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := planOf(t, n, "local")
 	policies := n.limits.Len()
 	var views []*view
 	for size := 2; size <= 5; size++ {

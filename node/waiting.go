@@ -45,36 +45,36 @@ func (n *Node) until(ctx context.Context) (at time.Duration, ok bool) {
 
 // elsewhere decides a check that this node can't decide at once: by whoever can, now or as soon as there is somebody,
 // and if that is too late by the rules. The error is that of ctx.
-func (h *Handle) elsewhere(ctx context.Context, q *question, req *policy.Request, d *policy.Decision) error {
-	until, ok := h.node.until(ctx)
+func (pl *plan) elsewhere(ctx context.Context, q *question, req *policy.Request, d *policy.Decision) error {
+	until, ok := pl.node.until(ctx)
 	if !ok {
-		h.unreachable(h.node.view.Load(), q, d)
+		pl.unreachable(pl.node.view.Load(), q, d)
 		return nil
 	}
-	return h.seek(ctx, q, req, until, d)
+	return pl.seek(ctx, q, req, until, d)
 }
 
 // seek asks who decides until somebody has, or it is until.
-func (h *Handle) seek(ctx context.Context, q *question, req *policy.Request, until time.Duration, d *policy.Decision) error {
-	n := h.node
+func (pl *plan) seek(ctx context.Context, q *question, req *policy.Request, until time.Duration, d *policy.Decision) error {
+	n := pl.node
 	for {
 		turn := n.turns.wait()
 		v := n.view.Load()
 		switch owner := v.owner(q.part); {
 		case owner == nobody:
 		case owner == v.self:
-			if h.own(q, n.clock.Now(), d) {
+			if pl.own(q, n.clock.Now(), d) {
 				return nil
 			}
 		case v.links[owner] != nil:
-			if c := h.begin(q, v.links[owner], until); c != nil {
-				if done, err := h.finish(ctx, q, req, v.links[owner], c, d); done || err != nil {
+			if c := pl.begin(q, v.links[owner], until); c != nil {
+				if done, err := pl.finish(ctx, q, req, v.links[owner], c, d); done || err != nil {
 					return err
 				}
 			}
 		}
 		if !n.worthWaiting(v, q.part, until) {
-			h.unreachable(v, q, d)
+			pl.unreachable(v, q, d)
 			return nil
 		}
 		if err := n.await(ctx, turn, until); err != nil {

@@ -161,6 +161,9 @@ func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
 	return slices.Max(each), each, nil
 }
 
+// IsConditional says whether some limit of the policy has a condition. The policy is one of a Set.
+func (p *Policy) IsConditional() bool { return p.applies != nil }
+
 // Applies says whether any limit of the policy has to do with a request, by its condition. The policy is one of a Set.
 func (p *Policy) Applies(req *Request) bool { return p.applies == nil || one(p.applies, p, req) >= 0 }
 

@@ -10,6 +10,8 @@ type Decision struct {
 	Degraded bool
 	// Overage says that a quota admitted the request beyond its amount, as its overage allows.
 	Overage bool
+	// ShadowDenied says that a limit in shadow mode would have denied.
+	ShadowDenied bool
 	// Never says that no wait can help: the cost is above the burst, or the bucket does not refill.
 	Never bool
 	// DecidedBy says what decided.
@@ -53,22 +55,23 @@ type Result struct {
 type DecidedBy uint8
 
 const (
-	Unknown   DecidedBy = iota // nothing: the zero Decision
-	Owner                      // the owner of the key
-	Lease                      // tokens lent by the owner, where the check was made
-	DenyLease                  // the owner's word that the bucket is empty for a while, where the check was made
-	Redis                      // Redis, for a strict limit
-	Local                      // this node's own share, as its failure rule says
-	Timeout                    // a failure rule that needs no bucket: always allow, or always deny
-	Exempt                     // a rule that exempts the request from limits
-	NoPolicy                   // no policy matched
-	Shadow                     // a limit in shadow mode, which never denies
-	Sample                     // the verdict on this key a moment ago, for a policy that decides one check in so many
+	Unknown    DecidedBy = iota // nothing: the zero Decision
+	Owner                       // the owner of the key
+	Lease                       // tokens lent by the owner, where the check was made
+	DenyLease                   // the owner's word that the bucket is empty for a while, where the check was made
+	Redis                       // Redis, for a strict limit
+	Local                       // this node's own share, as its failure rule says
+	Timeout                     // a failure rule that needs no bucket: always allow, or always deny
+	Exempt                      // a rule that exempts the request from limits, or a policy that does not limit it
+	NoPolicy                    // no policy matched
+	Shadow                      // a limit in shadow mode, which never denies
+	Sample                      // the verdict on this key a moment ago, for a policy that decides one check in so many
+	MissingKey                  // a policy that denies requests which lack a part of its key
 )
 
 var decidedBy = [...]string{
 	"unknown", "owner", "lease", "deny_lease", "redis", "local", "timeout", "exempt", "no_policy", "shadow",
-	"sample",
+	"sample", "missing_key",
 }
 
 // String returns the name used in JSON. Metrics have words of their own (node/metrics).

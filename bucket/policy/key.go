@@ -106,6 +106,10 @@ func (p *Policy) KeyText(req *Request) string {
 	if p == nil {
 		return freeKeyText(req)
 	}
+	if p.parts == nil && len(p.Key) > 0 { // it is not one of a set
+		c := *p
+		c.parts, p = partsOf(p.Key, nil), &c
+	}
 	var text strings.Builder
 	for i := range p.parts {
 		if i > 0 {
@@ -217,6 +221,15 @@ func (p *Policy) value(req *Request, name string) string {
 		}
 	}
 	return ""
+}
+
+// EachPart calls for each part of a key that is given outright, with the attribute that it is the value of. The policy is one of a Set.
+func (p *Policy) EachPart(req *Request, do func(name, value string)) {
+	for i := range p.parts {
+		if value, of := p.part(req, i); value != "" {
+			do(p.parts[i].names[of], value)
+		}
+	}
 }
 
 func (p *Policy) checkKey(req *Request) error {

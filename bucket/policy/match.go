@@ -11,6 +11,9 @@ func (s *Set) Exempt(req *Request) bool {
 	return s != nil && s.exempt != nil && one(s.exempt, nil, req) >= 0
 }
 
+// Exempts says whether any requests are never limited.
+func (s *Set) Exempts() bool { return s != nil && len(s.exempt) > 0 }
+
 // noKey refuses a key that is given outright though no policy is named: its parts are nothing by themselves.
 func noKey(req *Request) error {
 	if req.Key == "" && req.Parts == nil {

@@ -20,20 +20,24 @@ func checkCommand() *cobra.Command {
 	var costs, attrs []string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "check POLICY [KEY]",
+		Use:   "check [POLICY [KEY]]",
 		Short: "Ask a node for one decision",
 		Long: `Check takes a cost from the bucket of a key and says whether it was allowed: the
 exit code is 0 if so, 1 if denied, 2 if no node could be asked.
 
   drossel check api ann                              one token of ann's
   drossel check api ann --cost 0                     look, take nothing
+  drossel check --attr user=ann --attr route=/v1/chat    by all policies that match
   drossel check llm --attr tenant=acme --attr model=large --costs input_tokens=800,output_tokens=90
   drossel check jobs nightly --limit 10/min --burst 5    a limit of your own, no policy needed
 
 KEY is for policies with one key attribute; others are given by --attr.`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req := map[string]any{"policy": args[0], "cost": cost}
+			req := map[string]any{"cost": cost}
+			if len(args) > 0 {
+				req["policy"] = args[0]
+			}
 			if len(costs) > 0 {
 				if !given(cmd, "cost") {
 					delete(req, "cost")
@@ -111,8 +115,10 @@ type decision struct {
 	RetryAfter string `json:"retry_after"`
 	ResetAfter string `json:"reset_after"`
 	LimitName  string `json:"limit_name"`
+	Policy     string `json:"policy"`
 	Wait       string `json:"wait"`
 	Overage    bool   `json:"overage"`
+	Shadow     bool   `json:"shadow_denied"`
 	DecidedBy  string `json:"decided_by"`
 	Node       string `json:"node"`
 	whole      json.RawMessage
@@ -141,7 +147,17 @@ func (d *decision) print(out io.Writer, asJSON bool) error {
 	if d.Overage {
 		verdict += ", as overage"
 	}
+	if d.Shadow {
+		verdict += ", a limit in shadow mode would have denied"
+	}
 	by := d.DecidedBy
+	switch by {
+	case "exempt", "no_policy", "missing_key":
+		_, err := fmt.Fprintf(out, "%s: %s\n", verdict, map[string]string{
+			"exempt": "nothing limits this request", "no_policy": "no policy is for this request", "missing_key": "it lacks the key of " + d.Policy,
+		}[by])
+		return err
+	}
 	if d.Degraded {
 		by += " (degraded: the owner was not reached)"
 	}

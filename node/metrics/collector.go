@@ -46,7 +46,14 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		counter(decided, p.Sample, p.Policy, "sample")
 		counter(decided, p.Forwarded, p.Policy, "forwarded")
 		counter(decided, p.ByRule, p.Policy, "rule")
+		if p.ShadowAllowed+p.ShadowDenied > 0 {
+			counter(shadow, p.ShadowAllowed, p.Policy, "allowed")
+			counter(shadow, p.ShadowDenied, p.Policy, "denied")
+		}
 	}
+	counter(unlimited, s.Exempt, "exempt")
+	counter(unlimited, s.NoPolicy, "no_policy")
+	counter(unlimited, s.MissingKey, "missing_key")
 	counter(ruled, s.ByRule.Local, "local")
 	counter(ruled, s.ByRule.Deny, "deny")
 	counter(ruled, s.ByRule.Allow, "allow")

@@ -84,6 +84,7 @@ func (counted) Stats() node.Stats {
 	return node.Stats{
 		Policies: []node.PolicyStats{{
 			Policy: "api", Allowed: 12, Denied: 9, Own: 1, Lease: 2, DenyLease: 3, Sample: 4, Forwarded: 5, ByRule: 6,
+			ShadowAllowed: 54, ShadowDenied: 55,
 		}},
 		Purses: 7, LeaseRequestsSent: 8, LeaseRequestsReceived: 9,
 		ByRule:    node.RuleStats{Local: 51, Deny: 52, Allow: 53},

@@ -22,6 +22,8 @@ func decision(d policy.Decision) *drosselv1.Decision {
 		Node:       d.Node,
 		Window:     durationpb.New(d.Window),
 		Overage:    d.Overage,
+
+		ShadowDenied: d.ShadowDenied,
 	}
 	if !d.Allowed && !d.Never {
 		out.RetryAfter = durationpb.New(d.RetryAfter)

@@ -10,7 +10,7 @@ import (
 )
 
 // Style is a way to tell a client of its limit in header fields. One name means different things to different clients,
-// so the style is a choice.
+// so the style is a choice. With each but None, X-RateLimit-Shadow: denied says that a limit in shadow mode would have denied.
 type Style uint8
 
 const (
@@ -27,10 +27,16 @@ const (
 	XRateLimit
 )
 
+// shadowField says "denied" if a limit in shadow mode would have denied.
+const shadowField = "X-RateLimit-Shadow"
+
 // set sets the fields of one style, unless no limit spoke that binds the client.
 func (s Style) set(h http.Header, d policy.Decision) {
+	if d.ShadowDenied && s != None {
+		h.Set(shadowField, "denied")
+	}
 	switch d.DecidedBy {
-	case policy.Timeout, policy.Exempt, policy.NoPolicy, policy.Shadow:
+	case policy.Timeout, policy.Exempt, policy.NoPolicy, policy.Shadow, policy.MissingKey:
 		return
 	}
 	switch s {

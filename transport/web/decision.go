@@ -24,6 +24,8 @@ type decision struct {
 	Window     seconds  `json:"window"`
 	Wait       *seconds `json:"wait,omitempty"` // before it goes; nil if it need not
 	Overage    bool     `json:"overage"`
+
+	ShadowDenied bool `json:"shadow_denied"`
 }
 
 func newDecision(d policy.Decision) decision {
@@ -40,6 +42,8 @@ func newDecision(d policy.Decision) decision {
 		Node:       d.Node,
 		Window:     seconds(d.Window),
 		Overage:    d.Overage,
+
+		ShadowDenied: d.ShadowDenied,
 	}
 	if !d.Allowed && !d.Never {
 		retry := seconds(d.RetryAfter)

@@ -48,7 +48,7 @@ const (
 	DecidedBy_DECIDED_BY_LOCAL DecidedBy = 5
 	// A failure rule that needs no bucket: always allow, or always deny.
 	DecidedBy_DECIDED_BY_TIMEOUT DecidedBy = 6
-	// A rule that exempts the request from limits.
+	// A rule that exempts the request from limits, or a policy that does not limit it.
 	DecidedBy_DECIDED_BY_EXEMPT DecidedBy = 7
 	// No policy matched.
 	DecidedBy_DECIDED_BY_NO_POLICY DecidedBy = 8
@@ -56,6 +56,8 @@ const (
 	DecidedBy_DECIDED_BY_SHADOW DecidedBy = 9
 	// The verdict on this key a moment ago, for a policy that decides one check in so many.
 	DecidedBy_DECIDED_BY_SAMPLE DecidedBy = 10
+	// A policy that denies requests which lack a part of its key.
+	DecidedBy_DECIDED_BY_MISSING_KEY DecidedBy = 11
 )
 
 // Enum value maps for DecidedBy.
@@ -72,19 +74,21 @@ var (
 		8:  "DECIDED_BY_NO_POLICY",
 		9:  "DECIDED_BY_SHADOW",
 		10: "DECIDED_BY_SAMPLE",
+		11: "DECIDED_BY_MISSING_KEY",
 	}
 	DecidedBy_value = map[string]int32{
-		"DECIDED_BY_UNKNOWN":    0,
-		"DECIDED_BY_OWNER":      1,
-		"DECIDED_BY_LEASE":      2,
-		"DECIDED_BY_DENY_LEASE": 3,
-		"DECIDED_BY_REDIS":      4,
-		"DECIDED_BY_LOCAL":      5,
-		"DECIDED_BY_TIMEOUT":    6,
-		"DECIDED_BY_EXEMPT":     7,
-		"DECIDED_BY_NO_POLICY":  8,
-		"DECIDED_BY_SHADOW":     9,
-		"DECIDED_BY_SAMPLE":     10,
+		"DECIDED_BY_UNKNOWN":     0,
+		"DECIDED_BY_OWNER":       1,
+		"DECIDED_BY_LEASE":       2,
+		"DECIDED_BY_DENY_LEASE":  3,
+		"DECIDED_BY_REDIS":       4,
+		"DECIDED_BY_LOCAL":       5,
+		"DECIDED_BY_TIMEOUT":     6,
+		"DECIDED_BY_EXEMPT":      7,
+		"DECIDED_BY_NO_POLICY":   8,
+		"DECIDED_BY_SHADOW":      9,
+		"DECIDED_BY_SAMPLE":      10,
+		"DECIDED_BY_MISSING_KEY": 11,
 	}
 )
 
@@ -117,7 +121,8 @@ func (DecidedBy) EnumDescriptor() ([]byte, []int) {
 
 type CheckRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The policy that applies. With a limit, a name space for keys: the policy need not exist.
+	// The policy that applies; if empty all that match the attributes do. With a limit, a name space for keys: the policy need not
+	// exist.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The key, any bytes, for a policy with exactly one key attribute. Empty is a key like any other; absent means that
 	// the key is in the attributes.
@@ -309,7 +314,9 @@ type Decision struct {
 	// How long an admitted request has to wait before it goes, if a limit is a pacer. Absent if it need not.
 	Wait *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3,oneof" json:"wait,omitempty"`
 	// A quota admitted the request beyond its amount, as its overage allows.
-	Overage       bool `protobuf:"varint,14,opt,name=overage,proto3" json:"overage,omitempty"`
+	Overage bool `protobuf:"varint,14,opt,name=overage,proto3" json:"overage,omitempty"`
+	// A limit in shadow mode would have denied.
+	ShadowDenied  bool `protobuf:"varint,15,opt,name=shadow_denied,json=shadowDenied,proto3" json:"shadow_denied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -438,6 +445,13 @@ func (x *Decision) GetWait() *durationpb.Duration {
 func (x *Decision) GetOverage() bool {
 	if x != nil {
 		return x.Overage
+	}
+	return false
+}
+
+func (x *Decision) GetShadowDenied() bool {
+	if x != nil {
+		return x.ShadowDenied
 	}
 	return false
 }
@@ -696,7 +710,7 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x05Limit\x12\x12\n" +
 	"\x04rate\x18\x01 \x01(\tR\x04rate\x12\x19\n" +
 	"\x05burst\x18\x02 \x01(\x03H\x00R\x05burst\x88\x01\x01B\b\n" +
-	"\x06_burst\"\xa2\x04\n" +
+	"\x06_burst\"\xc7\x04\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1c\n" +
@@ -716,7 +730,8 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x04node\x18\v \x01(\tR\x04node\x121\n" +
 	"\x06window\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06window\x122\n" +
 	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationH\x01R\x04wait\x88\x01\x01\x12\x18\n" +
-	"\aoverage\x18\x0e \x01(\bR\aoverageB\x0e\n" +
+	"\aoverage\x18\x0e \x01(\bR\aoverage\x12#\n" +
+	"\rshadow_denied\x18\x0f \x01(\bR\fshadowDeniedB\x0e\n" +
 	"\f_retry_afterB\a\n" +
 	"\x05_wait\"E\n" +
 	"\x11CheckBatchRequest\x120\n" +
@@ -729,7 +744,7 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x06result\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*\x8d\x02\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage*\xa9\x02\n" +
 	"\tDecidedBy\x12\x16\n" +
 	"\x12DECIDED_BY_UNKNOWN\x10\x00\x12\x14\n" +
 	"\x10DECIDED_BY_OWNER\x10\x01\x12\x14\n" +
@@ -742,7 +757,8 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x14DECIDED_BY_NO_POLICY\x10\b\x12\x15\n" +
 	"\x11DECIDED_BY_SHADOW\x10\t\x12\x15\n" +
 	"\x11DECIDED_BY_SAMPLE\x10\n" +
-	"2\x93\x01\n" +
+	"\x12\x1a\n" +
+	"\x16DECIDED_BY_MISSING_KEY\x10\v2\x93\x01\n" +
 	"\vRateLimiter\x127\n" +
 	"\x05Check\x12\x18.drossel.v1.CheckRequest\x1a\x14.drossel.v1.Decision\x12K\n" +
 	"\n" +

@@ -1,0 +1,298 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket/policy"
+)
+
+// set reads policies.
+func set(t testing.TB, text string) *policy.Set {
+	t.Helper()
+	s, err := policy.Parse("limits.yaml", []byte("version: 1\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type attributes = map[string]string
+
+// TestMatchingPolicies: a check that names no policy is decided by all that match it, all or none.
+func TestMatchingPolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, set(t, `
+exempt: [{route: /healthz}]
+policies:
+  anonymous: {when: {user: absent}, key: [ip], limits: [{rate: 1/h, burst: 2}]}
+  api: {when: {user: present, route: "/v1/*"}, key: [user], limits: [{rate: 1/h, burst: 3}], with: [ceiling]}
+  search: {when: {route: /v1/search}, key: ["user|ip"], limits: [{rate: 1/h, burst: 1}]}
+  ceiling: {when: {user: nobody}, key: [], limits: [{rate: 1/h, burst: 100}]}
+`), time.Millisecond)
+		ask := func(n int, a attributes) policy.Decision {
+			t.Helper()
+			return check(t, nodes[n%3], policy.Request{Attributes: a})
+		}
+		for i, c := range []struct {
+			a       attributes
+			allowed bool
+			policy  string
+			by      policy.DecidedBy
+		}{
+			{attributes{"user": "ann", "route": "/healthz"}, true, "", policy.Exempt},
+			{attributes{"user": "ann", "route": "/other"}, true, "", policy.NoPolicy},
+			{attributes{"user": "ann", "route": "/v1/search"}, true, "search", policy.Owner},
+			{attributes{"user": "ann", "route": "/v1/search"}, false, "search", policy.Owner},
+			{attributes{"user": "ann", "route": "/v1/x"}, true, "api", policy.Owner},
+			{attributes{"user": "ann", "route": "/v1/x"}, true, "api", policy.Owner},
+			{attributes{"user": "ann", "route": "/v1/x"}, false, "api", policy.Owner},
+			{attributes{"ip": "192.0.2.1", "route": "/v1/search"}, true, "search", policy.Owner},
+			{attributes{"ip": "192.0.2.1", "route": "/v1/search"}, false, "search", policy.Owner},
+			{attributes{"ip": "192.0.2.1"}, true, "anonymous", policy.Owner},
+			{attributes{"ip": "192.0.2.1"}, false, "anonymous", policy.Owner},
+			{attributes{"ip": "192.0.2.2"}, true, "anonymous", policy.Owner},
+		} {
+			if d := ask(i, c.a); d.Allowed != c.allowed || d.Policy != c.policy || d.DecidedBy != c.by || d.Degraded {
+				t.Errorf("check %d, %v: %+v, want %v by %s", i, c.a, d, c.allowed, c.policy)
+			}
+			time.Sleep(10 * time.Millisecond) // what was held for a check that is denied comes back
+		}
+		time.Sleep(time.Second)
+		if left := rest(t, nodes[0], "ceiling", ""); left != 97 {
+			t.Errorf("%d are left of the ceiling, want 97: three were admitted by a policy that it is decided with", left)
+		}
+		if _, err := nodes[0].Check(t.Context(), policy.Request{Key: "ann"}); !errors.Is(err, policy.ErrInvalid) {
+			t.Errorf("%v: a key without a policy", err)
+		}
+		if _, err := nodes[0].Check(t.Context(), policy.Request{}); !errors.Is(err, policy.ErrMissingKey) {
+			t.Errorf("%v: a request without the key of the policy that matches", err)
+		}
+		s := nodes[0].Stats()
+		if s.Exempt != 1 {
+			t.Errorf("%d exempt", s.Exempt)
+		}
+	})
+}
+
+// TestBatchMatches: items of a batch that name no policy are decided like others.
+func TestBatchMatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, set(t, `
+exempt: [{route: /healthz}]
+policies:
+  user: {when: {user: present}, key: [user], limits: [{rate: 1/h, burst: 5}]}
+  route: {when: {route: present}, key: [route], limits: [{rate: 1/h, burst: 3}]}
+`), time.Millisecond)
+		var reqs []policy.Request
+		for range 7 {
+			reqs = append(reqs, policy.Request{Attributes: attributes{"user": "ann"}})
+		}
+		for i := range 4 {
+			reqs = append(reqs, policy.Request{Attributes: attributes{"user": fmt.Sprint("u", i), "route": "/x"}})
+		}
+		reqs = append(reqs, policy.Request{Attributes: attributes{"route": "/healthz"}}, policy.Request{}, policy.Request{Policy: "user"})
+		admitted := map[bool]int{}
+		results := nodes[1].CheckBatch(t.Context(), reqs)
+		for i, r := range results[:11] {
+			if r.Err != nil || r.Decision.Degraded {
+				t.Errorf("item %d: %+v", i, r)
+			}
+			if r.Decision.Allowed {
+				admitted[i < 7]++
+			}
+		}
+		if admitted[true] != 5 || admitted[false] != 3 {
+			t.Errorf("%d of the user's are admitted and %d of the route's, want 5 and 3", admitted[true], admitted[false])
+		}
+		if d := results[11].Decision; !d.Allowed || d.DecidedBy != policy.Exempt {
+			t.Errorf("%+v", results[11])
+		}
+		if d := results[12].Decision; !d.Allowed || d.DecidedBy != policy.NoPolicy {
+			t.Errorf("%+v", results[12])
+		}
+		if !errors.Is(results[13].Err, policy.ErrMissingKey) {
+			t.Errorf("%+v", results[13])
+		}
+	})
+}
+
+// TestMissingKey: a request without a part of the key is refused, denied, or left alone, as the policy says, and never shares a bucket
+// with others that lack it (C110).
+func TestMissingKey(t *testing.T) {
+	n := start(t, Config{Policies: set(t, `
+policies:
+  refuses: {key: [user], limits: [{rate: 1/h, burst: 1}]}
+  denies: {key: [user], on_missing: deny, limits: [{rate: 1/h, burst: 1}]}
+  skips: {key: [user], on_missing: skip, limits: [{rate: 1/h, burst: 1}]}
+  falls: {key: ["user|ip"], limits: [{rate: 1/h, burst: 1}]}
+`)})
+	for _, ip := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.2"} {
+		ask := func(name string) (policy.Decision, error) {
+			return n.Check(t.Context(), policy.Request{Policy: name, Attributes: attributes{"ip": ip}})
+		}
+		if _, err := ask("refuses"); !errors.Is(err, policy.ErrInvalid) || !errors.Is(err, policy.ErrMissingKey) {
+			t.Errorf("refuses: %v", err)
+		}
+		if d, err := ask("denies"); err != nil || d.Allowed || !d.Never || d.DecidedBy != policy.MissingKey || d.Policy != "denies" {
+			t.Errorf("denies: %+v, %v", d, err)
+		}
+		if d, err := ask("skips"); err != nil || !d.Allowed || d.DecidedBy != policy.NoPolicy {
+			t.Errorf("skips: %+v, %v", d, err)
+		}
+	}
+	for i, want := range []bool{true, true, false} {
+		d := check(t, n, policy.Request{Policy: "falls", Attributes: attributes{"ip": fmt.Sprint("192.0.2.", min(i+1, 2))}})
+		if d.Allowed != want {
+			t.Errorf("falls, check %d: %+v", i, d)
+		}
+	}
+	if s := n.Stats(); s.MissingKey != 3 || s.NoPolicy != 3 {
+		t.Errorf("%d denied for a missing key and %d without a policy, want 3 and 3", s.MissingKey, s.NoPolicy)
+	}
+}
+
+// TestTiers: a request gets the limits of its tier, or those of its key's override, in the bucket that it had before.
+func TestTiers(t *testing.T) {
+	n := start(t, Config{Policies: set(t, `
+policies:
+  api:
+    key: [user]
+    limits: [{rate: 1/h, burst: 10}]
+    tiers: {free: {limits: [{rate: 1/h, burst: 2}]}, staff: {unlimited: true}}
+    overrides: {acme: {limits: [{rate: 1/h, burst: 100}]}}
+`)})
+	ask := func(user, tier string) policy.Decision {
+		t.Helper()
+		return check(t, n, policy.Request{Policy: "api", Key: user, Attributes: attributes{"tier": tier}})
+	}
+	for _, c := range []struct {
+		user, tier string
+		limit      int64
+	}{{"a", "", 10}, {"b", "gold", 10}, {"c", "free", 2}, {"acme", "free", 100}} {
+		if d := ask(c.user, c.tier); d.Limit != c.limit || d.Remaining != c.limit-1 || d.LimitName != "api" {
+			t.Errorf("%s of tier %s: %+v, want a limit of %d", c.user, c.tier, d, c.limit)
+		}
+	}
+	for range 100 {
+		if d := ask("a", "staff"); !d.Allowed || d.DecidedBy != policy.Exempt || d.Policy != "api" {
+			t.Fatalf("%+v", d)
+		}
+	}
+	// Who is moved to a lower tier has what is left of it, and back in the higher no more than that.
+	for i, want := range []struct {
+		tier string
+		left int64
+	}{{"", 9}, {"free", 1}, {"", 0}} {
+		if d := ask("d", want.tier); !d.Allowed || d.Remaining != want.left {
+			t.Errorf("check %d, tier %q: %+v, want %d left", i, want.tier, d, want.left)
+		}
+	}
+}
+
+// TestShadow: limits in shadow mode count like others and deny nothing, and the enforced ones see nothing of them (C136).
+func TestShadow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, set(t, `
+policies:
+  trial: {key: [user], shadow: true, limits: [{rate: 1/h, burst: 2}]}
+  mixed: {key: [user], limits: [{name: real, rate: 1/h, burst: 4}, {name: trial, rate: 1/h, burst: 2, shadow: true}]}
+  plain: {key: [user], limits: [{name: real, rate: 1/h, burst: 4}]}
+`), time.Millisecond)
+		for i := range 5 {
+			d := check(t, nodes[i%3], policy.Request{Policy: "trial", Key: "ann"})
+			if !d.Allowed || d.ShadowDenied != (i >= 2) || d.DecidedBy != policy.Shadow || d.RetryAfter != 0 || d.Never {
+				t.Errorf("trial, check %d: %+v", i, d)
+			}
+		}
+		for i := range 6 {
+			d := check(t, nodes[i%3], policy.Request{Policy: "mixed", Key: "bob"})
+			p := check(t, nodes[i%3], policy.Request{Policy: "plain", Key: "bob"})
+			if d.ShadowDenied != (i >= 2) || d.Policy != "mixed" || d.LimitName != "real" {
+				t.Errorf("mixed, check %d: %+v", i, d)
+			}
+			if d.Allowed != p.Allowed || d.Remaining != p.Remaining || d.Limit != p.Limit || d.Allowed != (i < 4) {
+				t.Errorf("check %d: %+v\nwithout the limit in shadow mode %+v", i, d, p)
+			}
+		}
+		time.Sleep(time.Second)
+		var allowed, denied uint64
+		for _, n := range nodes {
+			for _, p := range n.Stats().Policies {
+				if p.Policy == "trial" {
+					allowed, denied = allowed+p.ShadowAllowed, denied+p.ShadowDenied
+				}
+			}
+		}
+		if allowed != 2 || denied != 3 {
+			t.Errorf("counted %d as allowed and %d as denied, want 2 and 3", allowed, denied)
+		}
+		for _, n := range nodes {
+			if held := n.Stats().Table.Held; held != 0 {
+				t.Errorf("something of %d groups is still held", held)
+			}
+		}
+	})
+}
+
+// TestShadowTakesWhatWouldBeTaken: of what the enforced limits deny a limit in shadow mode takes nothing.
+func TestShadowTakesWhatWouldBeTaken(t *testing.T) {
+	n := start(t, Config{Policies: set(t, `
+policies:
+  mixed: {key: [user], limits: [{rate: 1/h, burst: 2}, {rate: 1/h, burst: 3, shadow: true}]}
+`)})
+	for i := range 10 {
+		if d := check(t, n, policy.Request{Policy: "mixed", Key: "ann"}); d.Allowed != (i < 2) || d.ShadowDenied {
+			t.Errorf("check %d: %+v: three were never taken", i, d)
+		}
+	}
+}
+
+// TestSetPolicies: other policies apply from the next check on, by name and by handle; what was counted stays.
+func TestSetPolicies(t *testing.T) {
+	n := start(t, Config{Policies: set(t, "policies: {api: {key: [user], limits: [{rate: 1/h, burst: 10}]}, old: {key: [], limits: [{rate: 1/s}]}}")})
+	h, err := n.Handle("api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := n.Handle("old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(wantAllowed bool, wantLeft, wantLimit int64) {
+		t.Helper()
+		d, err := h.Check(t.Context(), policy.Request{Key: "ann"})
+		if err != nil || d.Allowed != wantAllowed || d.Remaining != wantLeft || d.Limit != wantLimit {
+			t.Errorf("%+v, %v, want %v, %d of %d left", d, err, wantAllowed, wantLeft, wantLimit)
+		}
+	}
+	replace := func(text string) {
+		t.Helper()
+		if err := n.SetPolicies(set(t, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(true, 9, 10)
+	replace("policies: {api: {key: [user], limits: [{rate: 1/h, burst: 5}]}, new: {key: [], limits: [{rate: 1/s}]}}")
+	ask(true, 4, 5)
+	replace("policies: {api: {key: [user], limits: [{rate: 1/h, burst: 100}]}, new: {key: [], limits: [{rate: 1/s}]}}")
+	ask(true, 3, 100) // raising it gives nothing
+	if _, err := old.Check(t.Context(), policy.Request{}); !errors.Is(err, policy.ErrUnknownPolicy) {
+		t.Errorf("%v: a policy that is no more", err)
+	}
+	if _, err := n.Handle("old"); !errors.Is(err, policy.ErrUnknownPolicy) {
+		t.Errorf("%v: a policy that is no more", err)
+	}
+	if d := check(t, n, policy.Request{Policy: "new"}); !d.Allowed {
+		t.Errorf("%+v", d)
+	}
+	if err := n.SetPolicies(nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := check(t, n, policy.Request{}); !d.Allowed || d.DecidedBy != policy.NoPolicy {
+		t.Errorf("%+v", d)
+	}
+}
