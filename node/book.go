@@ -3,9 +3,6 @@ package node
 import (
 	"fmt"
 	"hash/maphash"
-	"maps"
-	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -149,16 +146,4 @@ func (b *book) rule(name string) (*rule, error) {
 	}
 	_, err := b.set.Policy(name)
 	return nil, err
-}
-
-// names lists a few policies, for messages.
-func (b *book) names() string {
-	names := slices.Sorted(maps.Keys(b.rules))
-	switch {
-	case len(names) == 0:
-		return "none"
-	case len(names) > 5:
-		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
-	}
-	return strings.Join(names, ", ")
 }
