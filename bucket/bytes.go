@@ -180,7 +180,14 @@ func (r *numbers) before(now Instant) Instant {
 
 // Append appends a limit: the same bytes for limits that are equal, and no others for those that are not.
 func (l Limit) Append(b []byte) []byte {
-	b = append(b, byte(l.Algorithm), byte(l.OwnerLoss))
+	loss := byte(l.OwnerLoss)
+	if l.Tag != 0 {
+		loss |= hasTag
+	}
+	b = append(b, byte(l.Algorithm), loss)
+	if l.Tag != 0 {
+		b = binary.AppendUvarint(b, l.Tag)
+	}
 	b = binary.AppendUvarint(b, uint64(l.Burst))
 	if l.Algorithm == CalendarWindow {
 		b = binary.AppendUvarint(b, uint64(l.Count))
@@ -199,6 +206,9 @@ func (l Limit) Append(b []byte) []byte {
 	return b
 }
 
+// hasTag is a bit beside the rule for the loss of an owner.
+const hasTag = 0x80
+
 // maxZone bounds the name of a time zone.
 const maxZone = 64
 
@@ -206,7 +216,13 @@ const maxZone = 64
 // wrong with the limit or that the bytes are none.
 func ReadLimit(b []byte) (l Limit, rest []byte, err error) {
 	r := numbers{b: b}
-	l.Algorithm, l.OwnerLoss = Algorithm(r.byte()), OwnerLoss(r.byte())
+	var loss byte
+	l.Algorithm, loss = Algorithm(r.byte()), r.byte()
+	if l.OwnerLoss = OwnerLoss(loss &^ hasTag); loss&hasTag != 0 {
+		if l.Tag = r.uvarint(); l.Tag == 0 {
+			r.fail("a tag that is none")
+		}
+	}
 	l.Burst = r.int63()
 	switch {
 	case l.Algorithm == CalendarWindow:

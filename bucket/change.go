@@ -1,6 +1,9 @@
 package bucket
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Adopt brings a group from its limits to as many others at now, which it has from then on. What had arrived by the old rates stays
 // and what was taken stays taken: a smaller limit cuts at once, a larger one grants nothing beyond what it is larger by. A token
@@ -35,6 +38,27 @@ func (g *Group) adopt(i int, l *Limit, now Instant) {
 		next.Start(now)
 		next.charge(0, min(used, l.Capacity()))
 	}
+}
+
+// Rearranged returns a group whose state j is that of limit from[j], each once at the most, or a new one of limits[j] if that is
+// negative; what is not named is dropped. Its limits are those that the states had, so Adopt follows. The states are made in room, which
+// is not that of the group.
+func (g *Group) Rearranged(from []int, limits []Limit, room []State, now Instant) Group {
+	out := Group{Limits: make([]Limit, len(limits)), States: room[:len(limits)], Wall: g.Wall, Log: g.Log}
+	for j, i := range from {
+		if i >= 0 {
+			out.Limits[j], out.States[j] = g.Limits[i], g.States[i]
+		} else {
+			out.Limits[j] = limits[j]
+			out.start(j, now)
+		}
+	}
+	for i := range g.States {
+		if g.Limits[i].IsLogged() && !slices.Contains(from, i) {
+			g.Log.drop(&g.States[i])
+		}
+	}
+	return out
 }
 
 // used is what a limit counts as taken, rounded up, of a state that has been brought up to now.

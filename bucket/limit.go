@@ -48,6 +48,9 @@ type Limit struct {
 	OwnerLoss OwnerLoss
 	// Zone is the time zone of a calendar window, by its name in the IANA database, such as "Europe/Berlin". "" is UTC.
 	Zone string
+	// Tag tells the limit from others of its group, now and when the group has other limits: what was taken stays with the tag. 0 is
+	// none; limits without one are told by their place. It changes no arithmetic.
+	Tag uint64
 }
 
 // Validate says whether the limit is one that the arithmetic is exact for. The error wraps ErrInvalidLimit and names

@@ -6,14 +6,19 @@ import (
 	"sync/atomic"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
 )
 
 // book is a set of policies as this node applies it. It is immutable, and replaced as a whole by the next.
 type book struct {
 	set   *policy.Set
 	rules map[string]*rule
+	// groups are the limits of all plans.
+	groups map[*table.Group]bool
 	// exempts says that some requests are exempt: those that name a policy have to be looked at as well.
 	exempts bool
+	// version is higher than that of all policies before, and the same at all nodes that have these; 0 if nobody says.
+	version uint64
 }
 
 // rule is one policy of a book.
@@ -32,8 +37,8 @@ type rule struct {
 type plans struct{ real, shadow *plan }
 
 // newBook makes a set of policies ready. What is counted of a policy goes on.
-func (n *Node) newBook(set *policy.Set) (*book, error) {
-	b := &book{set: set, rules: make(map[string]*rule), exempts: set.Exempts()}
+func (n *Node) newBook(set *policy.Set, version uint64) (*book, error) {
+	b := &book{set: set, version: version, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts()}
 	for _, name := range set.Names() {
 		p, err := set.Policy(name)
 		if err != nil {
@@ -62,7 +67,7 @@ func (n *Node) newRule(b *book, p *policy.Policy) (r *rule, err error) {
 	for _, v := range p.Variants() {
 		var of plans
 		if e := v.Enforced(); e != nil && !v.Unlimited {
-			if of.real, err = n.newPlan(e, c, m); err != nil {
+			if of.real, err = n.newPlan(e, b.version, c, m); err != nil {
 				return nil, err
 			}
 		}
@@ -70,8 +75,13 @@ func (n *Node) newRule(b *book, p *policy.Policy) (r *rule, err error) {
 			if shadow == nil {
 				shadow = &memo{seed: maphash.MakeSeed()}
 			}
-			if of.shadow, err = n.newPlan(s, c, shadow); err != nil {
+			if of.shadow, err = n.newPlan(s, b.version, c, shadow); err != nil {
 				return nil, err
+			}
+		}
+		for _, pl := range [...]*plan{of.real, of.shadow} {
+			if pl != nil {
+				b.groups[pl.group] = true
 			}
 		}
 		r.plans = append(r.plans, of)
@@ -92,17 +102,26 @@ func (n *Node) countsOf(name string) *counts {
 }
 
 // SetPolicies has the node apply other policies from the next check on; nil is none. What was counted in buckets stays: those of limits
-// of the same names carry over. The error says what is in the way, and the node goes on as before. Safe for concurrent use.
-func (n *Node) SetPolicies(set *policy.Set) error {
+// of the same names carry over. What was lent under limits that are no more is given back.
+//
+// version is 0, or the same at all nodes that have these policies and higher than that of all before: then a bucket keeps the limits of
+// the newest policies that its owner has heard of, whatever older ones the node has that asks. The error says what is in the way, and
+// the node goes on as before. Safe for concurrent use.
+func (n *Node) SetPolicies(set *policy.Set, version uint64) error {
 	n.replacing.Lock()
 	defer n.replacing.Unlock()
-	b, err := n.newBook(set)
+	b, err := n.newBook(set, version)
 	if err != nil {
 		return err
 	}
-	n.book.Store(b)
+	if n.book.Swap(b) != nil {
+		n.giveBackOld(b)
+	}
 	return nil
 }
+
+// uses says whether a group of limits is one of the book's.
+func (b *book) uses(g *table.Group) bool { return b.groups[g] }
 
 // Policies returns the policies that the node applies now. It is shared, and never changes.
 func (n *Node) Policies() *policy.Set { return n.book.Load().set }

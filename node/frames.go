@@ -10,30 +10,41 @@ import (
 
 // refs are the numbers by which one stream names groups of limits.
 type refs struct {
-	byGroup map[*table.Group]uint32
+	byGroup map[*table.Group]told
 	last    *table.Group // most checks have the limits of the one before
-	lastRef uint32
+	lastOne told
 }
 
-// of returns the number of a group, and whether the other end has to be told its limits.
+// told is what the other end knows of a group.
+type told struct {
+	ref     uint32
+	version uint64
+}
+
+// of returns the number of a group, and whether the other end has to be told its limits: that it has not heard of, or not that newer
+// policies have them as well.
 func (r *refs) of(g *table.Group) (ref uint32, fresh bool) {
-	if g == r.last {
-		return r.lastRef, false
+	version := g.Version()
+	if g == r.last && version == r.lastOne.version {
+		return r.lastOne.ref, false
 	}
-	ref, known := r.byGroup[g]
+	one, known := r.byGroup[g]
 	if !known {
 		if len(r.byGroup) == maxRefs {
 			r.release()
 		}
 		if r.byGroup == nil {
-			r.byGroup = make(map[*table.Group]uint32)
+			r.byGroup = make(map[*table.Group]told)
 		}
-		ref = uint32(len(r.byGroup))
+		one.ref = uint32(len(r.byGroup))
 		g.Pin()
-		r.byGroup[g] = ref
 	}
-	r.last, r.lastRef = g, ref
-	return ref, !known
+	if fresh = !known || version != one.version; fresh {
+		one.version = version
+		r.byGroup[g] = one
+	}
+	r.last, r.lastOne = g, one
+	return one.ref, fresh
 }
 
 // startsOver says whether a group needs a new number and there is none left: all are given up then, which must not
@@ -122,7 +133,7 @@ func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
 		}
 		ref, fresh := r.of(c.group)
 		if fresh {
-			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Limits: c.group.Limits()})
+			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Version: r.lastOne.version, Limits: c.group.Limits()})
 		}
 		c.check.Number = l.slotLocked(c)
 		c.check.Limits = ref

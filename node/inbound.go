@@ -52,8 +52,9 @@ type inbound struct {
 
 // sentLimits is a group of limits as it was sent, and interned once there is room for it.
 type sentLimits struct {
-	limits []bucket.Limit
-	group  *table.Group // or nil
+	version uint64
+	limits  []bucket.Limit
+	group   *table.Group // or nil
 }
 
 // serve decides what comes, one frame at a time, with one look at the clock for each.
@@ -98,7 +99,7 @@ func (in *inbound) learn(bodies []transport.LimitsBody) error {
 		if kept.group != nil {
 			kept.group.Release()
 		}
-		*kept = sentLimits{limits: l.Limits}
+		*kept = sentLimits{version: l.Version, limits: l.Limits}
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (in *inbound) group(ref uint32) (*table.Group, error) {
 	}
 	l := &in.limits[ref]
 	if l.group == nil {
-		if g, err := in.node.limits.Intern(l.limits); err == nil {
+		if g, err := in.node.limits.InternAs(l.limits, l.version); err == nil {
 			l.group = g
 		}
 	}

@@ -151,7 +151,7 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	n.setWall()
-	if err := n.SetPolicies(cfg.Policies); err != nil {
+	if err := n.SetPolicies(cfg.Policies, 0); err != nil {
 		return nil, err
 	}
 	n.holder = xxhash.Sum64String(n.debtor(n.name, n.boot))

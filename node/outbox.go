@@ -71,7 +71,9 @@ func (l *link) fillLeases(f *transport.LeasesFrame, r *refs) bool {
 			if req, ok := p.message(now, &n.purses); ok {
 				ref, fresh := r.of(p.group)
 				if fresh {
-					f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Limits: p.group.Limits()})
+					f.Limits = append(f.Limits, transport.LimitsBody{
+						Ref: ref, Version: r.lastOne.version, Limits: p.group.Limits(),
+					})
 				}
 				f.Requests = append(f.Requests, transport.LeaseRequest{ID: p.id, Limits: ref, Request: req})
 			}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
@@ -18,9 +20,11 @@ type plan struct {
 	name   string
 	policy *policy.Policy // nil if inline and unknown
 	inline bool
-	leased bool // its groups may be lent
-	limits []policy.Limit
-	group  *table.Group
+	// version is that of the policies; 0 if inline.
+	version uint64
+	leased  bool // its groups may be lent
+	limits  []policy.Limit
+	group   *table.Group
 
 	plain  bool      // all limits cost a request the same, and nothing is weighed
 	spoken []speaker // by limit
@@ -41,9 +45,9 @@ type speaker struct {
 }
 
 // newPlan interns the limits of a variant of a policy.
-func (n *Node) newPlan(p *policy.Policy, c *counts, m *memo) (*plan, error) {
+func (n *Node) newPlan(p *policy.Policy, version uint64, c *counts, m *memo) (*plan, error) {
 	pl := &plan{
-		node: n, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(),
+		node: n, version: version, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(),
 		counts: c, memo: m, sampler: newSampler(p),
 	}
 	if err := pl.intern(); err != nil {
@@ -90,11 +94,19 @@ func (pl *plan) intern() (err error) {
 	pl.spoken = make([]speaker, len(pl.limits))
 	for i, l := range pl.limits {
 		limits[i], pl.spoken[i] = l.Limit, speaker{l.Name, l.Capacity(), l.Overage(), l.Window()}
+		if !pl.inline {
+			limits[i].Tag = tagOf(pl.name, l.Name)
+		}
 	}
 	pl.plain = pl.inline || pl.policy.Plain()
 	pl.rules = rulesOf(pl.limits)
-	pl.group, err = pl.node.limits.Intern(limits)
+	pl.group, err = pl.node.limits.InternAs(limits, pl.version)
 	return err
+}
+
+// tagOf tells a limit from all others, on all nodes.
+func tagOf(policy, limit string) uint64 {
+	return max(1, xxhash.Sum64String(policy+"\x00"+limit)) // neither has a zero byte in it
 }
 
 // done gives back what an inline plan holds; others are given up when nobody uses them any more.

@@ -271,7 +271,7 @@ func TestSetPolicies(t *testing.T) {
 	}
 	replace := func(text string) {
 		t.Helper()
-		if err := n.SetPolicies(set(t, text)); err != nil {
+		if err := n.SetPolicies(set(t, text), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -289,10 +289,81 @@ func TestSetPolicies(t *testing.T) {
 	if d := check(t, n, policy.Request{Policy: "new"}); !d.Allowed {
 		t.Errorf("%+v", d)
 	}
-	if err := n.SetPolicies(nil); err != nil {
+	if err := n.SetPolicies(nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if d := check(t, n, policy.Request{}); !d.Allowed || d.DecidedBy != policy.NoPolicy {
 		t.Errorf("%+v", d)
 	}
+}
+
+// TestNewestPoliciesDecide: while nodes hear of new policies at different times a bucket goes by the newest that its owner has heard of,
+// from its owner or from anybody who asked, and never back.
+func TestNewestPoliciesDecide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		was := set(t, "policies: {api: {key: [user], consistency: direct, limits: [{rate: 1/h, burst: 100}]}}")
+		is := set(t, "policies: {api: {key: [user], consistency: direct, limits: [{name: more, rate: 1/h, burst: 50}, {rate: 1/h, burst: 10}]}}")
+		nodes := togetherCluster(t, 3, nil, time.Millisecond)
+		version := func(n int, s *policy.Set, v uint64) {
+			t.Helper()
+			if err := nodes[n].SetPolicies(s, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range nodes {
+			version(i, was, 1)
+		}
+		key := keyOwnedBy(t, nodes[0], "k")
+		ask := func(n int, left, limit int64) {
+			t.Helper()
+			d := check(t, nodes[n], policy.Request{Policy: "api", Key: key})
+			if !d.Allowed || d.Remaining != left || d.Limit != limit || d.Degraded {
+				t.Errorf("at %s: %+v, want %d of %d left", nodes[n].Name(), d, left, limit)
+			}
+		}
+		ask(0, 99, 100)
+		ask(1, 98, 100)
+		version(1, is, 2) // an asker has heard first
+		ask(1, 9, 10)     // lowered at once
+		ask(0, 8, 100)    // the owner, by limits that it does not have yet
+		ask(2, 7, 100)
+		version(0, is, 2)
+		ask(0, 6, 10)
+		ask(2, 5, 100) // who has not heard does not bring the old ones back
+		ask(1, 4, 10)
+		version(0, was, 3) // and they come back
+		ask(1, 3, 10)      // by the newest, in the words of who asks
+		ask(0, 2, 100)
+		ask(2, 1, 100)
+	})
+}
+
+// TestLoweringReturnsLeases: what was lent under a limit that is lowered comes back within the time that leases last, and no more is
+// lent than the new limit has.
+func TestLoweringReturnsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := lendingCluster(t, 3, nil)
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "hot")}
+		hammer(t, nodes, req, 4*time.Millisecond, 2*time.Second)
+		if out(nodes) == 0 {
+			t.Fatal("nothing is lent")
+		}
+		lower := set(t, "policies: {api: {key: [user], limits: [{rate: 60/s}]}}")
+		for _, n := range nodes {
+			if err := n.SetPolicies(lower, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun := time.Now()
+		c := hammer(t, nodes, req, 4*time.Millisecond, time.Second)
+		if c.admitted > 60+60 {
+			t.Errorf("%d admitted in the second after it was lowered to 60/s with a burst of 60", c.admitted)
+		}
+		for out(nodes) > 60/4 {
+			if time.Since(begun) > 2*time.Second {
+				t.Fatalf("%d tokens are still out", out(nodes))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
 }

@@ -40,6 +40,7 @@ type purse struct {
 	link   *link        // to the owner
 	due    lease.Due    // what waits to be told to the owner
 	gone   bool         // it was dropped, and may still stand in the outbox
+	inline bool         // its limits are no policy's
 	policy string
 	key    string // for people
 }
@@ -154,9 +155,23 @@ func (pl *plan) answered(l *link, q *question, req *policy.Request, a *transport
 
 func (pl *plan) newPurse(l *link, q *question, req *policy.Request) *purse {
 	pl.group.Pin()
-	p := &purse{id: q.id, part: q.part, group: pl.group, link: l, policy: pl.name, key: clip(pl.policy.KeyText(req))}
+	p := &purse{id: q.id, part: q.part, group: pl.group, inline: pl.inline, link: l, policy: pl.name, key: clip(pl.policy.KeyText(req))}
 	p.Terms = lease.TermsOf(pl.group.Limits())
 	return p
+}
+
+// giveBackOld has what was lent given back whose limits policies do not have any more: the owner goes by others.
+func (n *Node) giveBackOld(b *book) {
+	for i := range n.purses.shards {
+		s := &n.purses.shards[i]
+		s.mu.Lock()
+		for _, p := range s.byID {
+			if !p.inline && !b.uses(p.group) {
+				p.giveBack()
+			}
+		}
+		s.mu.Unlock()
+	}
 }
 
 // dropLocked forgets a purse. What is left in it burns at its owner.

@@ -64,9 +64,9 @@ func (pl *plan) divide(nodes, rank int) (*table.Group, error) {
 	var room [policy.MaxLimits]bucket.Limit
 	limits := room[:pl.rules.locals]
 	for i := range limits {
-		limits[i] = part(pl.limits[pl.rules.local[i]].Limit, nodes, rank)
+		limits[i] = part(pl.group.Limits()[pl.rules.local[i]], nodes, rank)
 	}
-	return pl.node.limits.Intern(limits)
+	return pl.node.limits.InternAs(limits, pl.version)
 }
 
 // part returns what the node of a rank gets of a limit: of N, the N-th part of the rate, and of what is admitted at a time whole

@@ -27,6 +27,7 @@ func anyLimit() *rapid.Generator[bucket.Limit] {
 			Per:       time.Duration(numbers(math.MaxInt64).Draw(t, "per")),
 			Burst:     numbers(bucket.MaxTokens).Draw(t, "burst"),
 			OwnerLoss: bucket.OwnerLoss(rapid.IntRange(0, int(bucket.LossFull)).Draw(t, "loss")),
+			Tag:       rapid.Uint64().Draw(t, "tag"),
 		}
 		switch l.Algorithm {
 		case bucket.TokenBucket:
@@ -54,7 +55,7 @@ func anyRef() *rapid.Generator[uint32] {
 func anyLimits() *rapid.Generator[[]LimitsBody] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) LimitsBody {
 		return LimitsBody{
-			Ref: anyRef().Draw(t, "ref"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
+			Ref: anyRef().Draw(t, "ref"), Version: rapid.Uint64().Draw(t, "version"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
 		}
 	}), 0, 4)
 }
@@ -150,7 +151,7 @@ func sameChecks(a, b *ChecksFrame) bool {
 
 func sameLimits(a, b []LimitsBody) bool {
 	return slices.EqualFunc(a, b, func(a, b LimitsBody) bool {
-		return a.Ref == b.Ref && slices.Equal(a.Limits, b.Limits)
+		return a.Ref == b.Ref && a.Version == b.Version && slices.Equal(a.Limits, b.Limits)
 	})
 }
 

@@ -70,7 +70,7 @@ func TestGoldenLeases(t *testing.T) {
 		},
 		{
 			name: "leases",
-			golden: `08 01 ac02 01 00 00 c801 8094ebdc03 64
+			golden: `08 01 ac02 00 01 00 00 c801 8094ebdc03 64
 				08 1112131415161718 2122232425262728 ac02 01 00 00 ac02 e807
 				07 1112131415161718 2122232425262728 02 8001 0102030405060708 ac02 c801 03 02 00 8101`,
 			got:     AppendLeases(nil, &leases),

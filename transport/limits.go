@@ -10,6 +10,8 @@ import (
 // LimitsBody carries the limits of a group across a stream, once: checks and lease requests name it by Ref from then
 // on.
 type LimitsBody struct {
+	// Version is that of the policies that have these limits, or had them last; 0 if they have none.
+	Version uint64
 	// Ref is a small number that the sender chooses; below MaxLimitsRefs. Sending it again replaces the group.
 	Ref    uint32
 	Limits []bucket.Limit // 1 to 16
@@ -26,6 +28,7 @@ func appendLimits(b []byte, bodies []LimitsBody) []byte {
 	for i := range bodies {
 		body := &bodies[i]
 		b = binary.AppendUvarint(b, uint64(body.Ref))
+		b = binary.AppendUvarint(b, body.Version)
 		b = append(b, byte(len(body.Limits)))
 		for _, l := range body.Limits {
 			b = l.Append(b)
@@ -37,7 +40,7 @@ func appendLimits(b []byte, bodies []LimitsBody) []byte {
 // limits appends the groups that are due to bodies. Each has limits of its own, for the receiver keeps them.
 func (r *reader) limits(bodies []LimitsBody) []LimitsBody {
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
-		body := LimitsBody{Ref: r.ref()}
+		body := LimitsBody{Ref: r.ref(), Version: r.uvarint()}
 		k := int(r.byte())
 		if k < 1 || k > maxStates {
 			r.fail(fmt.Sprintf("limits %d of %d", body.Ref, k))

@@ -23,15 +23,15 @@ var everyAlgorithm = []bucket.Limit{
 
 // The bytes of limits of every algorithm, and of costs that differ.
 func TestGoldenLimits(t *testing.T) {
-	bodies := []LimitsBody{{Ref: 300, Limits: everyAlgorithm}, {Ref: 1, Limits: []bucket.Limit{{Burst: 3}}}}
+	bodies := []LimitsBody{{Ref: 300, Version: 200, Limits: everyAlgorithm}, {Ref: 1, Limits: []bucket.Limit{{Burst: 3, Tag: 300}}}}
 	checks := ChecksFrame{Limits: bodies, Checks: []Check{{Number: 5, Limits: 300, Cost: 300, Costs: []int64{300, 0, 1}}}}
 	leases := LeasesFrame{Limits: bodies}
 	bill := Bill{Partition: 9, Seq: 3, Limits: bodies[1:], Debts: []Debt{{Limits: 1, Costs: []int64{7}}}}
 	var gotChecks ChecksFrame
 	var gotLeases LeasesFrame
-	const one = `01 01 00 00 03 00 00`
+	const one = `01 00 01 00 80 ac02 03 00 00`
 	const all = `02
-		ac02 07
+		ac02 c801 07
 		00 01 c801 8094ebdc03 64
 		01 00 07 8094ebdc03 05 80e59a77
 		02 00 0a 80b09dc2df01

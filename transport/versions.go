@@ -1,14 +1,14 @@
 package transport
 
-// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 to 4 knew of token buckets only,
-// and their nodes are refused.
+// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 to 6 did not say of which policies
+// limits are, and their nodes are refused.
 const (
-	MinVersion = 5
-	MaxVersion = 6
+	MinVersion = 7
+	MaxVersion = 8
 )
 
 // CostsVersion is the first version in which a check has a cost for each limit, and in which there are holds.
-const CostsVersion = 6
+const CostsVersion = 8
 
 // Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.
 func Version(own, other Hello) uint8 { return min(own.MaxVersion, other.MaxVersion) }

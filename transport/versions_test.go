@@ -21,11 +21,11 @@ func versionsMeet(t *testing.T, w world) {
 		names          []string // by the refusal
 	}{
 		"this build":            {none, none, transport.MaxVersion, nil},
-		"an older dialer":       {versions{0, 5}, none, 5, nil},
-		"an older node dialed":  {none, versions{5, 5}, 5, nil},
-		"a dialer of version 2": {versions{1, 2}, none, 0, []string{"1 to 2", "5 to 6"}},
-		"version 2 dialed":      {none, versions{1, 2}, 0, []string{"1 to 2", "5 to 6"}},
-		"a far newer one":       {versions{9, 9}, none, 0, []string{"9 to 9", "5 to 6"}},
+		"an older dialer":       {versions{0, 7}, none, 7, nil},
+		"an older node dialed":  {none, versions{7, 7}, 7, nil},
+		"a dialer of version 2": {versions{1, 2}, none, 0, []string{"1 to 2", "7 to 8"}},
+		"version 2 dialed":      {none, versions{1, 2}, 0, []string{"1 to 2", "7 to 8"}},
+		"a far newer one":       {versions{9, 9}, none, 0, []string{"9 to 9", "7 to 8"}},
 	} {
 		own, other := hello("n1x"), hello("n2x")
 		own.MinVersion, own.MaxVersion = c.dialed.lowest, c.dialed.highest

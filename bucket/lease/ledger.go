@@ -231,6 +231,29 @@ func (l *Ledger) restore(g *bucket.Group, now bucket.Instant, j int, tokens int6
 	}
 }
 
+// Rearrange follows a group whose limits have been put in another order, as bucket.Group.Rearranged does: of a new one nothing is out,
+// but all that is counts against it.
+func (l *Ledger) Rearrange(from []int) {
+	for i := range l.entries {
+		if e := &l.entries[i]; e.under != nil {
+			e.under = rearranged(e.under, from)
+		}
+	}
+	for i := range l.holds {
+		l.holds[i].costs = rearranged(l.holds[i].costs, from)
+	}
+}
+
+func rearranged(tokens []int64, from []int) []int64 {
+	out := make([]int64, len(from))
+	for j, i := range from {
+		if i >= 0 {
+			out[j] = tokens[i]
+		}
+	}
+	return out
+}
+
 // Adopt brings a ledger's group to other limits of the same number at now: what had arrived by the old rates stays, a
 // smaller burst cuts at once, below zero if more than it is out, and a larger one grants nothing. Leases come back as
 // they are renewed. What is held of a limit whose algorithm or windows change is spent.

@@ -41,11 +41,11 @@ func golden(t testing.TB) (tb *Table, ids []bucket.ID, now bucket.Instant) {
 	return tb, ids, now
 }
 
-const goldenHex = "02" + "01" + "80cab5ee01" + // version; lost 0.5 s ago
-	"00" + "01" + "0000" + "32" + "80c2d72f" + "01" + // limits 0: a token bucket, replica, 50, in 100 ms 1
+const goldenHex = "03" + "01" + "80cab5ee01" + // version; lost 0.5 s ago
+	"00" + "00" + "01" + "0000" + "32" + "80c2d72f" + "01" + // limits 0, of no version: a token bucket, replica, 50, in 100 ms 1
 	"01020304050607081112131415161718" + "3c" + "80ade204" +
 	"00" + "00000000000000010000000000000002" + "62" + "00" +
-	"02" + "02" + "0002" + "ac02" + "80c0e285e368" + "07" + "0000" + "05" + "00" + "00" + // limits 1: full, 300, in an hour 7; 5
+	"02" + "00" + "02" + "0002" + "ac02" + "80c0e285e368" + "07" + "0000" + "05" + "00" + "00" + // limits 1: full, 300, in an hour 7; 5
 	"00000000000000030000000000000004" + "c804" + "8086f7840d" + "05" + "00" +
 	"01" + "80000000000000000000000000000005" + "1a" + "00" + // hot: 13 left, and the ledger
 	"01" + "066e6f64652d62" + "0a" + "a081bdd707" + "00" + "8180808010" + "07" + "ac02" + "0a" + "80a8d6b907" +
@@ -194,7 +194,7 @@ func TestImportFindsNoRoom(t *testing.T) {
 
 // Levels are kept to what there can be, whatever a blob says.
 func TestImportClamps(t *testing.T) {
-	head := []byte{blobVersion, 0, 0, 1, 0, 0, 10, 0, 0} // limits: 10, never refilled
+	head := []byte{blobVersion, 0, 0, 0, 1, 0, 0, 10, 0, 0} // limits: 10, never refilled
 	for level, want := range map[int64]int64{-1 << 60: -2 * bucket.MaxTokens, -11: -11, -10: -10, 3: 3, 10: 10, 11: 10, 1 << 60: 10} {
 		tb, ls := newTable(t, 1, 1<<20)
 		g := intern(t, ls, bucket.Limit{Burst: 10})

@@ -16,7 +16,7 @@ func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, toke
 	if tokens <= 0 {
 		return nil
 	}
-	w, err := t.find(p, id, g, now)
+	w, of, err := t.find(p, id, g, now)
 	if err != nil {
 		return err
 	}
@@ -25,10 +25,10 @@ func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, toke
 			return err
 		}
 	}
-	t.refill(p, w, g, now) // whatever is out is in the way, so that Debit does not fill it up
+	t.refill(p, w, of, now) // whatever is out is in the way, so that Debit does not fill it up
 	var room [MaxStates]bucket.State
-	s := t.take(p, w, g, &room)
-	s.Debit(now, tokens, each)
+	s := t.take(p, w, of, &room)
+	s.Debit(now, tokens, of.costs(g, each))
 	put(w, s.States)
 	p.touch(w)
 	return nil

@@ -8,17 +8,17 @@ import (
 
 // A blob is some groups of a partition as bytes, as of one instant and without a word about the instant itself:
 //
-//	version, 2
+//	version, 3
 //	0, or 1 and how long ago the partition's owner was lost, in ns
 //	and for each group
 //		its limits: 2n, or 2n + 1 if the group is hot, or something of it is held; n counts the different ones of the blob, as they first come
-//		the first time: how many, and each as bucket.Limit.Append writes it
+//		the first time: of which version of the policies they are, how many, and each as bucket.Limit.Append writes it
 //		id, 16 bytes
 //		the state of each limit, as bucket.Group.AppendState writes it
 //		of a hot group its ledger, as lease.AppendLedger writes it
 //
 // Numbers are varints but for version, flag and counts below 256, which are bytes.
-const blobVersion = 2
+const blobVersion = 3
 
 // exportAtOnce is how many groups are written under one lock: takes wait for some 10 µs at most.
 const exportAtOnce = 64
@@ -113,6 +113,7 @@ func (x *exporter) limits(g *Group, hot bool) {
 	if known {
 		return
 	}
+	x.blob = binary.AppendUvarint(x.blob, g.version.Load())
 	x.blob = append(x.blob, byte(len(g.limits)))
 	for _, l := range g.limits {
 		x.blob = l.Append(x.blob)

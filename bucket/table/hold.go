@@ -43,21 +43,24 @@ func (t *Table) Hold(
 	if err := t.enter(p, now); err != nil {
 		return held, err
 	}
-	w, err := t.find(p, id, g, now)
+	w, of, err := t.find(p, id, g, now)
 	if err != nil {
 		return held, err
 	}
+	costs = of.costs(g, costs)
 	if w == nil || !isHot(w[2]) {
-		return t.holdCold(p, w, id, g, now, who, h, life, costs)
+		held, err = t.holdCold(p, w, id, of, now, who, h, life, costs)
+		held.Which = of.place(g, held.Which)
+		return held, err
 	}
 	var room [MaxStates]bucket.State
-	hot := t.open(p, w, g, &room)
+	hot := t.open(p, w, of, &room)
 	held.Life = lease.HoldLife(&hot.Group, now, life)
 	a := hot.lender.Hold(&hot.Group, now, who.Name, who.Demand, h, held.Life, costs)
 	hot.used = true
 	p.close(w, &hot)
 	t.tellHolders(id, hot.lender, a)
-	held.Decision, held.Which, held.Offer = a.Decision, a.Which, a.Offer
+	held.Decision, held.Which, held.Offer = a.Decision, of.place(g, a.Which), a.Offer
 	return held, nil
 }
 

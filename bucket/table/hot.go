@@ -71,7 +71,7 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 	if err := t.enter(p, now); err != nil {
 		return a, err
 	}
-	w, err := t.find(p, id, g, now)
+	w, of, err := t.find(p, id, g, now)
 	if err != nil {
 		return a, err
 	}
@@ -80,21 +80,24 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 		a.Deny = denyFor(a.Decision, cost, each)
 		return a, err
 	}
+	each = of.costs(g, each)
 	if isHot(w[2]) {
 		var room [MaxStates]bucket.State
-		h := t.open(p, w, g, &room)
+		h := t.open(p, w, of, &room)
 		a = h.lender.Check(&h.Group, now, who.Name, who.Demand, cost, each...)
 		h.used = true
 		p.close(w, &h)
 		t.tellHolders(id, h.lender, a)
+		a.Which = of.place(g, a.Which)
 		return a, nil
 	}
 	held := w[2]&heldFlag != 0
 	if held {
-		a.Decision, a.Which = t.askHeld(p, w, g, now, cost, each)
+		a.Decision, a.Which = t.askHeld(p, w, of, now, cost, each)
 	} else {
-		a.Decision, a.Which = t.ask(p, w, g, now, cost, each)
+		a.Decision, a.Which = t.ask(p, w, of, now, cost, each)
 	}
+	a.Which = of.place(g, a.Which)
 	p.took(w, a.Decision, cost)
 	if a.Deny = denyFor(a.Decision, cost, each); held { // which may be put back
 		a.Deny.For = min(a.Deny.For, lease.HeldDeny)
@@ -102,7 +105,7 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 	if who.Leases {
 		var hot bool
 		if w[2], hot = counted(w[2], now); hot {
-			t.heat(p, w, g, now)
+			t.heat(p, w, of, now)
 		}
 	}
 	return a, nil
@@ -138,7 +141,7 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 	if err := t.enter(p, now); err != nil {
 		return a, false, err
 	}
-	w, err := t.find(p, id, g, now)
+	w, of, err := t.find(p, id, g, now)
 	switch {
 	case err != nil:
 		return lease.Answer{Number: r.Number}, true, nil
@@ -149,11 +152,12 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 			return lease.Answer{Number: r.Number}, true, nil
 		}
 	}
-	if !isHot(w[2]) && !t.heat(p, w, g, now) {
+	if !isHot(w[2]) && !t.heat(p, w, of, now) {
 		return lease.Answer{Number: r.Number}, true, nil
 	}
+	r.Under = of.costs(g, r.Under)
 	var room [MaxStates]bucket.State
-	h := t.open(p, w, g, &room)
+	h := t.open(p, w, of, &room)
 	a, ok = h.lender.Renew(&h.Group, now, who, r)
 	h.used = true
 	p.close(w, &h)

@@ -135,10 +135,11 @@ func (in *importer) named(n uint64) (l named) {
 		in.fail(fmt.Sprintf("limits %d, of which there are %d", n, len(in.known)))
 		return l
 	}
+	version := in.uvarint()
 	if l.limits = in.limits(); in.err != nil {
 		return l
 	}
-	l.group, l.why = in.table.limits.Intern(l.limits)
+	l.group, l.why = in.table.limits.InternAs(l.limits, version)
 	in.known = append(in.known, l)
 	return l
 }
@@ -161,6 +162,9 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 			from.CapOne(i, out)
 		}
 	}
+	if s, other := p.elsewhere(id, g); other != nil { // under limits that it does not have any more
+		in.vacate(s, id, other)
+	}
 	s := p.slab(len(g.limits))
 	var at []uint64
 	if s != nil {
@@ -178,17 +182,7 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 		}
 		at = p.insert(s, id, g)
 	default:
-		if isHot(at[2]) {
-			in.table.unseat(p, at)
-		}
-		delete(p.holds, heldIDOf(at))
-		old := in.table.limits.at(unpack(at[2]))
-		if old.logs > 0 {
-			var room [MaxStates]bucket.State
-			was := in.table.take(p, at, old, &room)
-			was.Drop()
-		}
-		relabel(at, old, g)
+		relabel(at, in.empty(at), g)
 		at[2] &= changedFlag | limitsMask
 		p.touch(at)
 	}
@@ -198,4 +192,26 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 		p.seat(at, g, lender)
 	}
 	return nil
+}
+
+// empty forgets all that belongs to a slot and is not in it, and returns the limits that it had.
+func (in *importer) empty(at []uint64) *Group {
+	p := in.p
+	if isHot(at[2]) {
+		in.table.unseat(p, at)
+	}
+	delete(p.holds, heldIDOf(at))
+	old := in.table.limits.at(unpack(at[2]))
+	if old.logs > 0 {
+		var room [MaxStates]bucket.State
+		was := in.table.take(p, at, old, &room)
+		was.Drop()
+	}
+	return old
+}
+
+// vacate removes a slot.
+func (in *importer) vacate(s *slab, id bucket.ID, at []uint64) {
+	in.empty(at).Release()
+	s.remove(s.index(id))
 }

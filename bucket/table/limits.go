@@ -36,7 +36,10 @@ type Group struct {
 	index  uint32
 	refs   atomic.Int64 // pins and slots
 	plain  bool         // one token bucket
-	logs   int          // sliding windows that are kept as a log
+	tagged bool         // its limits are told by their tags
+	// version is the highest one of the policies that are known to have had these limits.
+	version atomic.Uint64
+	logs    int // sliding windows that are kept as a log
 	// startsEmpty says that some limit does when its owner is lost, and reserve is then how much of the group that may have lent at
 	// the most.
 	startsEmpty bool
@@ -50,7 +53,24 @@ func NewLimits(max int) *Limits {
 
 // Intern returns the group of these limits, 1 to MaxStates valid ones, and pins it. The slice is copied. The error
 // wraps bucket.ErrInvalidLimit or is ErrTooManyLimits.
-func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
+func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) { return ls.InternAs(limits, 0) }
+
+// InternAs is Intern for limits that policies of a version have. Once a slot has limits of some version those of a lower one do not
+// take their place.
+func (ls *Limits) InternAs(limits []bucket.Limit, version uint64) (*Group, error) {
+	g, err := ls.intern(limits)
+	for err == nil {
+		if v := g.version.Load(); v >= version || g.version.CompareAndSwap(v, version) {
+			break
+		}
+	}
+	return g, err
+}
+
+// Version returns the highest version of policies that are known to have had these limits; 0 if none was said.
+func (g *Group) Version() uint64 { return g.version.Load() }
+
+func (ls *Limits) intern(limits []bucket.Limit) (*Group, error) {
 	if len(limits) == 0 || len(limits) > MaxStates {
 		return nil, fmt.Errorf("%w: a group of %d limits, want 1 to %d", bucket.ErrInvalidLimit, len(limits), MaxStates)
 	}
@@ -80,6 +100,7 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) {
 	for i, l := range limits {
 		g.limits[i] = l.Reduced()
 		g.startsEmpty = g.startsEmpty || startsEmpty(&l)
+		g.tagged = g.tagged || l.Tag != 0
 		if l.IsLogged() {
 			g.logs++
 		}

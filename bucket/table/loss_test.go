@@ -81,7 +81,7 @@ func (l *lending) level(id bucket.ID, now bucket.Instant, i int) int64 {
 		l.t.Fatal(err)
 	}
 	var room [MaxStates]bucket.State
-	s, _ := l.tb.peek(p, id, l.g, now, &room)
+	s, _, _ := l.tb.peek(p, id, l.g, now, &room)
 	s.States[i].Refill(&l.g.limits[i], now)
 	return s.States[i].Tokens
 }

@@ -63,6 +63,18 @@ func (s *slab) find(id bucket.ID) []uint64 {
 	}
 }
 
+// index returns the number of the slot of an id that is there.
+func (s *slab) index(id bucket.ID) int {
+	for i := s.home(id.Lo); ; {
+		if w := s.at(i); w[1] == id.Lo && w[0] == id.Hi && w[2] != 0 {
+			return i
+		}
+		if i++; i == s.slots {
+			i = 0
+		}
+	}
+}
+
 // insert returns a new slot for id, which must not be there yet. There must be room, and one slot stays empty always.
 func (s *slab) insert(id bucket.ID, meta uint64) []uint64 {
 	i := s.home(id.Lo)

@@ -92,58 +92,67 @@ func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Inst
 	if err := t.enter(p, now); err != nil {
 		return d, 0, err
 	}
-	w, err := t.find(p, id, g, now)
+	w, of, err := t.find(p, id, g, now)
 	if err != nil {
 		return d, 0, err
 	}
 	if w == nil {
 		return t.first(p, id, g, now, cost, each)
 	}
-	if w[2]&heldFlag != 0 {
-		d, which = t.askHeld(p, w, g, now, cost, each)
-		p.took(w, d, cost)
-		return d, which, nil
+	each = of.costs(g, each)
+	switch {
+	case isHot(w[2]):
+		var room [MaxStates]bucket.State
+		h := t.open(p, w, of, &room)
+		a := h.lender.Local(&h.Group, now, cost, each...)
+		h.used = true
+		p.close(w, &h)
+		t.tellHolders(id, h.lender, a)
+		return a.Decision, of.place(g, a.Which), nil
+	case w[2]&heldFlag != 0:
+		d, which = t.askHeld(p, w, of, now, cost, each)
+	default:
+		d, which = t.ask(p, w, of, now, cost, each)
 	}
-	if !isHot(w[2]) {
-		d, which = t.ask(p, w, g, now, cost, each)
-		p.took(w, d, cost)
-		return d, which, nil
-	}
-	var room [MaxStates]bucket.State
-	h := t.open(p, w, g, &room)
-	a := h.lender.Local(&h.Group, now, cost, each...)
-	h.used = true
-	p.close(w, &h)
-	t.tellHolders(id, h.lender, a)
-	return a.Decision, a.Which, nil
+	p.took(w, d, cost)
+	return d, of.place(g, which), nil
 }
 
-// find returns the slot of a group under the limits of g, or nil. If the group is not hot it may be taken from. The error is ErrFull
-// if there is no memory for what a sliding window has to remember.
-func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) ([]uint64, error) {
-	if !t.logRoom(p, g, now) {
-		t.refused.Add(1)
-		return nil, ErrFull
-	}
+// find returns the slot of a group, or nil, and what limits it has: those of g, or of policies that are newer. If the group is not hot
+// it may be taken from. The error is ErrFull if there is no memory for what a sliding window has to remember, or for other limits.
+func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) (w []uint64, of *Group, err error) {
 	s := p.slab(len(g.limits))
-	if s == nil {
-		return nil, nil
+	if s != nil {
+		w = s.find(id)
 	}
-	w := s.find(id)
 	if w == nil {
-		return nil, nil
+		s, w = p.elsewhere(id, g)
 	}
 	old := g
-	if uint32(w[2]) != uint32(pack(g.index)) {
+	if w != nil && uint32(w[2]) != uint32(pack(g.index)) {
 		old = t.limits.at(unpack(w[2]))
+	}
+	if of = g; old.overrules(g) {
+		of = old
+	}
+	if !t.logRoom(p, of, now) {
+		t.refused.Add(1)
+		return nil, g, ErrFull
+	}
+	if w == nil {
+		return nil, g, nil
 	}
 	if p.loss.reserved && !isHot(w[2]) { // a lender sees to it itself
 		t.refill(p, w, old, now)
 	}
-	if old != g {
-		t.adopt(p, w, old, g, now)
+	switch {
+	case old == of:
+	case len(old.limits) == len(of.limits) && old.inOrder(of):
+		t.adopt(p, w, old, of, now)
+	default:
+		w, err = t.rearrange(p, s, w, old, of, now)
 	}
-	return w, nil
+	return w, of, err
 }
 
 // Look answers what Take would, and takes nothing: no slot is made, and no level but by the time that has passed. The
@@ -156,33 +165,45 @@ func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 		return d, 0, err
 	}
 	var room [MaxStates]bucket.State
-	s, mine := t.peek(p, id, g, now, &room)
-	d, which = s.LookEach(now, cost, each)
+	s, of, mine := t.peek(p, id, g, now, &room)
+	d, which = s.LookEach(now, cost, of.costs(g, each))
 	if mine {
 		s.Drop()
 	}
-	return d, which, nil
+	return d, of.place(g, which), nil
 }
 
-// peek takes the states of a group out under the limits of g, to look at and not to store. Of one that has no slot they are the
-// caller's, who drops them.
-func (t *Table) peek(p *partition, id bucket.ID, g *Group, now bucket.Instant, room *[MaxStates]bucket.State) (s bucket.Group, mine bool) {
+// peek takes the states of a group out under the limits that find returns, to look at and not to store. Of one that has no slot they
+// are the caller's, who drops them.
+func (t *Table) peek(
+	p *partition, id bucket.ID, g *Group, now bucket.Instant, room *[MaxStates]bucket.State,
+) (s bucket.Group, of *Group, mine bool) {
 	var w []uint64
 	if s := p.slab(len(g.limits)); s != nil {
 		w = s.find(id)
 	}
 	if w == nil {
-		return t.start(p, g, room, now), true
+		_, w = p.elsewhere(id, g)
+	}
+	if w == nil {
+		return t.start(p, g, room, now), g, true
 	}
 	old := t.limits.at(unpack(w[2]))
 	t.refill(p, w, old, now)
 	s = t.take(p, w, old, room)
-	if old != g {
-		s = s.Clone()
-		s.Adopt(g.limits, now)
-		s.Cap(p.out(w))
+	if old == g || old.overrules(g) {
+		return s, old, false
 	}
-	return s, false
+	s = s.Clone()
+	if len(old.limits) != len(g.limits) || !old.inOrder(g) {
+		if s.Log == nil {
+			s.Log = new(bucket.Log)
+		}
+		s = s.Rearranged(old.from(g), g.limits, make([]bucket.State, len(g.limits)), now)
+	}
+	s.Adopt(g.limits, now)
+	s.Cap(p.out(w))
+	return s, g, false
 }
 
 // first decides for a group that has no slot, and makes one if something was taken: a denial, or a look, leaves the

@@ -35,8 +35,11 @@ KEY is for policies with one key attribute; others are given by --attr.`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := map[string]any{"cost": cost}
-			if len(args) > 0 {
+			switch {
+			case len(args) > 0:
 				req["policy"] = args[0]
+			case len(attrs) == 0:
+				return errors.New("name a POLICY, or give --attr NAME=VALUE to be decided by all policies that match")
 			}
 			if len(costs) > 0 {
 				if !given(cmd, "cost") {

@@ -56,7 +56,7 @@ func TestCheckCommand(t *testing.T) {
 		{"burst alone", []string{"api", "ann", "--burst", "5"}, 1, []string{"--burst needs --limit"}},
 		{"largest key", []string{"api", strings.Repeat("k", 4096)}, 0, []string{"allowed: 9 of 10 left"}},
 		{"key too large", []string{"api", strings.Repeat("k", 4097)}, 1, []string{"key of 4097 bytes, want at most 4096"}},
-		{"no arguments", nil, 1, []string{"received 0"}},
+		{"no arguments", nil, 1, []string{"name a POLICY"}},
 		{"unknown flag", []string{"api", "ann", "--colour"}, 1, []string{"unknown flag: --colour"}},
 	}
 	for _, tt := range tests {

@@ -153,7 +153,7 @@ func TestReplayLarge(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 5 to 6")
+	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 7 to 8")
 	run(t, "completion", "bash").wants(t, 0, "bash completion", "__start_drossel")
 	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "leases", "replay", "demo",
 		"DROSSEL_TABLE_BYTES", "Exit codes:")
