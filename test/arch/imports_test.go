@@ -35,6 +35,11 @@ var mayImport = map[string][]string{
 	},
 	"node/ownership": {"bucket"},
 	"node/metrics":   {"node"},
+	// Where a text of policies comes from; whoever embeds a node compiles none of the clients.
+	"node/source":        {"bucket/policy"},
+	"node/source/consul": {"bucket/policy", "node/source"},
+	"node/source/etcd":   {"bucket/policy", "node/source"},
+	"node/source/file":   {"bucket/policy", "node/source"},
 }
 
 // pkg is a package as go list has it.
