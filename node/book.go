@@ -17,8 +17,7 @@ type book struct {
 	groups map[*table.Group]bool
 	// exempts says that some requests are exempt: those that name a policy have to be looked at as well.
 	exempts bool
-	// version is higher than that of all policies before, and the same at all nodes that have these; 0 if nobody says.
-	version uint64
+	from    Source
 }
 
 // rule is one policy of a book.
@@ -37,8 +36,8 @@ type rule struct {
 type plans struct{ real, shadow *plan }
 
 // newBook makes a set of policies ready. What is counted of a policy goes on.
-func (n *Node) newBook(set *policy.Set, version uint64) (*book, error) {
-	b := &book{set: set, version: version, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts()}
+func (n *Node) newBook(set *policy.Set, from Source) (*book, error) {
+	b := &book{set: set, from: from, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts()}
 	for _, name := range set.Names() {
 		p, err := set.Policy(name)
 		if err != nil {
@@ -67,7 +66,7 @@ func (n *Node) newRule(b *book, p *policy.Policy) (r *rule, err error) {
 	for _, v := range p.Variants() {
 		var of plans
 		if e := v.Enforced(); e != nil && !v.Unlimited {
-			if of.real, err = n.newPlan(e, b.version, c, m); err != nil {
+			if of.real, err = n.newPlan(e, b.from.version(), c, m); err != nil {
 				return nil, err
 			}
 		}
@@ -75,7 +74,7 @@ func (n *Node) newRule(b *book, p *policy.Policy) (r *rule, err error) {
 			if shadow == nil {
 				shadow = &memo{seed: maphash.MakeSeed()}
 			}
-			if of.shadow, err = n.newPlan(s, b.version, c, shadow); err != nil {
+			if of.shadow, err = n.newPlan(s, b.from.version(), c, shadow); err != nil {
 				return nil, err
 			}
 		}
@@ -99,25 +98,6 @@ func (n *Node) countsOf(name string) *counts {
 		n.countsBy[name] = c
 	}
 	return c
-}
-
-// SetPolicies has the node apply other policies from the next check on; nil is none. What was counted in buckets stays: those of limits
-// of the same names carry over. What was lent under limits that are no more is given back.
-//
-// version is 0, or the same at all nodes that have these policies and higher than that of all before: then a bucket keeps the limits of
-// the newest policies that its owner has heard of, whatever older ones the node has that asks. The error says what is in the way, and
-// the node goes on as before. Safe for concurrent use.
-func (n *Node) SetPolicies(set *policy.Set, version uint64) error {
-	n.replacing.Lock()
-	defer n.replacing.Unlock()
-	b, err := n.newBook(set, version)
-	if err != nil {
-		return err
-	}
-	if n.book.Swap(b) != nil {
-		n.giveBackOld(b)
-	}
-	return nil
 }
 
 // uses says whether a group of limits is one of the book's.

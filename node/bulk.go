@@ -136,6 +136,15 @@ func (n *Node) answerCall(from transport.Hello, c transport.Call) bulkReply {
 	case transport.PutGroups, transport.GetGroups, transport.Forget, transport.Settle:
 		body, err := n.govern(from, c)
 		return bulkReply{body, err}
+	case transport.CompareEditions:
+		body, err := n.compared(from, c.Body)
+		return bulkReply{body, err}
+	case transport.GetEdition:
+		e := n.editions.newest.Load()
+		if e == nil {
+			return bulkReply{err: ErrNoEdition}
+		}
+		v = e
 	case transport.AskStatus:
 		v = n.Status()
 	case transport.AskLeases:

@@ -58,6 +58,11 @@ type Config struct {
 
 	// Policies are the limits this node knows. Nil means none: only requests with a limit of their own are decided.
 	Policies *policy.Set
+	// PolicySource says where they come from. The zero Source is the program that the node is part of.
+	PolicySource Source
+	// Store keeps what has to outlive the node: editions of policies that were applied. Nil keeps nothing; a node that starts
+	// takes them from the others.
+	Store Store
 
 	// Ring are the parameters of placement, the same on every node for a cluster's whole life.
 	Ring ring.Params

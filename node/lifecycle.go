@@ -36,7 +36,7 @@ func (n *Node) Start(ctx context.Context) error {
 	joining, done := context.WithTimeout(ctx, firstJoin)
 	met := n.join(joining)
 	done()
-	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep}
+	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep, n.spread}
 	if n.governor == nil {
 		n.setState(ring.Active)
 		n.look()
@@ -54,6 +54,7 @@ func (n *Node) Start(ctx context.Context) error {
 		n.awaitMembership(ctx)
 		n.setState(ring.Active)
 	}
+	n.learnEditions(ctx)
 	if err := n.membership.SetState(ctx, ring.Active); err != nil {
 		n.log.Warn("the others may hear late that this node is active", "error", err)
 	}

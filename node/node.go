@@ -34,6 +34,7 @@ type Node struct {
 	partitions ring.Partitioner
 	book       atomic.Pointer[book] // the policies
 	replacing  sync.Mutex           // held while they are
+	editions   editions
 	limits     *table.Limits
 	owned      *table.Table // buckets of keys that this node owns
 	local      *table.Table // buckets of failure rules
@@ -151,7 +152,11 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	n.setWall()
-	if err := n.SetPolicies(cfg.Policies, 0); err != nil {
+	n.editions.wake, n.editions.news = make(chan struct{}, 1), make(chan *link, 1)
+	if err := n.SetPolicies(cfg.Policies, cfg.PolicySource); err != nil {
+		return nil, err
+	}
+	if err := n.load(); err != nil {
 		return nil, err
 	}
 	n.holder = xxhash.Sum64String(n.debtor(n.name, n.boot))

@@ -271,7 +271,7 @@ func TestSetPolicies(t *testing.T) {
 	}
 	replace := func(text string) {
 		t.Helper()
-		if err := n.SetPolicies(set(t, text), 0); err != nil {
+		if err := n.SetPolicies(set(t, text), Source{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -289,7 +289,7 @@ func TestSetPolicies(t *testing.T) {
 	if d := check(t, n, policy.Request{Policy: "new"}); !d.Allowed {
 		t.Errorf("%+v", d)
 	}
-	if err := n.SetPolicies(nil, 0); err != nil {
+	if err := n.SetPolicies(nil, Source{}); err != nil {
 		t.Fatal(err)
 	}
 	if d := check(t, n, policy.Request{}); !d.Allowed || d.DecidedBy != policy.NoPolicy {
@@ -306,7 +306,7 @@ func TestNewestPoliciesDecide(t *testing.T) {
 		nodes := togetherCluster(t, 3, nil, time.Millisecond)
 		version := func(n int, s *policy.Set, v uint64) {
 			t.Helper()
-			if err := nodes[n].SetPolicies(s, v); err != nil {
+			if err := nodes[n].SetPolicies(s, Source{Revision: v}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -350,7 +350,7 @@ func TestLoweringReturnsLeases(t *testing.T) {
 		}
 		lower := set(t, "policies: {api: {key: [user], limits: [{rate: 60/s}]}}")
 		for _, n := range nodes {
-			if err := n.SetPolicies(lower, 1); err != nil {
+			if err := n.SetPolicies(lower, Source{Revision: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}

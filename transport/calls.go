@@ -20,6 +20,10 @@ const (
 	Forget Method = 5
 	// Settle carries bills to the node that decides for their partitions.
 	Settle Method = 6
+	// CompareEditions tells a node which edition of the policies another has, and asks for its own.
+	CompareEditions Method = 7
+	// GetEdition asks a node for its edition of the policies.
+	GetEdition Method = 8
 )
 
 // Call is a request on the bulk stream.

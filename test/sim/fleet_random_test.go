@@ -119,6 +119,7 @@ func runRandom(t *testing.T, seed uint64, faults bool) (story string) {
 		}
 		f.settle()
 		f.load()
+		f.newPolicies(rand.New(rand.NewPCG(seed, 12)))
 		time.Sleep(2 * time.Second)
 		var told []string
 		for _, u := range drawUpsets(r, faults) {

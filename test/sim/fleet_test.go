@@ -30,7 +30,8 @@ type fleet struct {
 	began    time.Time
 	network  *mem.Network
 	roster   roster
-	policies *policy.Set
+	policies []*policy.Set // by revision, odd and even
+	revision atomic.Uint64
 	groups   []*fleetGroup
 	change   func(c *node.Config)
 	slow     atomic.Int64 // nanoseconds that every message takes longer
@@ -79,23 +80,13 @@ func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *no
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), began: time.Now(), groups: groups, change: change,
 		nodes: make(map[string]*member),
 	}
-	var all []policy.Policy
 	for _, g := range groups {
-		p := policy.Policy{Name: g.policy, Key: []string{g.attr()}}
-		for _, w := range g.with {
-			p.With = append(p.With, w.policy)
-		}
-		for i, l := range g.limits {
-			p.Limits = append(p.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: l, OnUnreachable: g.unreachable})
+		for _, l := range g.limits {
 			g.refs, g.faulted = append(g.refs, newReference(l, 0)), append(g.faulted, 0)
 		}
-		if !slices.ContainsFunc(all, func(q policy.Policy) bool { return q.Name == p.Name }) {
-			all = append(all, p)
-		}
 	}
-	var err error
-	if f.policies, err = policy.NewSet(all...); err != nil {
-		t.Fatal(err)
+	for _, extra := range []bool{false, true} {
+		f.policies = append(f.policies, fleetPolicies(t, groups, extra))
 	}
 	random := rand.New(rand.NewPCG(seed, 8))
 	var delays sync.Mutex
@@ -117,11 +108,57 @@ func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *no
 	return f
 }
 
+// fleetPolicies are those of the groups. With an extra limit, which never denies, all others stand at another place.
+func fleetPolicies(t testing.TB, groups []*fleetGroup, extra bool) *policy.Set {
+	var all []policy.Policy
+	for _, g := range groups {
+		p := policy.Policy{Name: g.policy, Key: []string{g.attr()}}
+		for _, w := range g.with {
+			p.With = append(p.With, w.policy)
+		}
+		if extra {
+			p.Limits = append(p.Limits, policy.Limit{Name: "extra", OnUnreachable: g.unreachable,
+				Limit: bucket.Limit{Count: 1e6, Per: time.Second, Burst: 1e6, OwnerLoss: g.limits[0].OwnerLoss}})
+		}
+		for i, l := range g.limits {
+			p.Limits = append(p.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: l, OnUnreachable: g.unreachable})
+		}
+		if !slices.ContainsFunc(all, func(q policy.Policy) bool { return q.Name == p.Name }) {
+			all = append(all, p)
+		}
+	}
+	set, err := policy.NewSet(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// newPolicies has every node hear of other policies, each at a time of its own within a second, again and again until the fleet ends.
+func (f *fleet) newPolicies(r *rand.Rand) {
+	f.loading.Go(func() {
+		for !f.stop.Load() {
+			time.Sleep(time.Duration(1+r.IntN(3000)) * time.Millisecond)
+			revision := f.revision.Add(1)
+			for _, m := range f.living() {
+				time.AfterFunc(time.Duration(r.IntN(1000))*time.Millisecond, func() { f.tell(m, revision) })
+			}
+		}
+	})
+}
+
+func (f *fleet) tell(m *member, revision uint64) {
+	if err := m.SetPolicies(f.policies[revision%2], node.Source{Revision: revision}); err != nil {
+		f.t.Errorf("%s: %v", m.name, err)
+	}
+}
+
 // start starts a node and returns when it takes checks.
 func (f *fleet) start(name string) *member {
 	f.t.Helper()
+	revision := f.revision.Load()
 	cfg := node.Config{
-		Name: name, Policies: f.policies, Deadline: time.Second, Ring: ring.Params{Partitions: 61},
+		Name: name, Policies: f.policies[revision%2], PolicySource: node.Source{Revision: revision}, Deadline: time.Second, Ring: ring.Params{Partitions: 61},
 		JoinTimeout: 5 * time.Second, Forget: 10 * time.Second,
 		Connect: func(own transport.Hello, secret []byte) (node.Network, node.Membership) {
 			own.MaxVersion = f.version
