@@ -302,7 +302,7 @@ func TestSetPolicies(t *testing.T) {
 func TestNewestPoliciesDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		was := set(t, "policies: {api: {key: [user], consistency: direct, limits: [{rate: 1/h, burst: 100}]}}")
-		is := set(t, "policies: {api: {key: [user], consistency: direct, limits: [{name: more, rate: 1/h, burst: 50}, {rate: 1/h, burst: 10}]}}")
+		is := set(t, "policies: {api: {key: [user], consistency: direct, limits: [{name: more, rate: 1/h, burst: 5}, {rate: 1/h, burst: 50}]}}")
 		nodes := togetherCluster(t, 3, nil, time.Millisecond)
 		version := func(n int, s *policy.Set, v uint64) {
 			t.Helper()
@@ -314,27 +314,28 @@ func TestNewestPoliciesDecide(t *testing.T) {
 			version(i, was, 1)
 		}
 		key := keyOwnedBy(t, nodes[0], "k")
-		ask := func(n int, left, limit int64) {
+		ask := func(n int, allowed bool, left, limit int64) {
 			t.Helper()
 			d := check(t, nodes[n], policy.Request{Policy: "api", Key: key})
-			if !d.Allowed || d.Remaining != left || d.Limit != limit || d.Degraded {
-				t.Errorf("at %s: %+v, want %d of %d left", nodes[n].Name(), d, left, limit)
+			if d.Allowed != allowed || d.Remaining != left || d.Limit != limit || d.Degraded {
+				t.Errorf("at %s: %+v, want %v and %d of %d left", nodes[n].Name(), d, allowed, left, limit)
 			}
 		}
-		ask(0, 99, 100)
-		ask(1, 98, 100)
-		version(1, is, 2) // an asker has heard first
-		ask(1, 9, 10)     // lowered at once
-		ask(0, 8, 100)    // the owner, by limits that it does not have yet
-		ask(2, 7, 100)
+		ask(0, true, 99, 100)
+		ask(1, true, 98, 100)
+		version(1, is, 2)    // an asker has heard first
+		ask(1, true, 4, 5)   // the new limit counts at once
+		ask(0, true, 3, 100) // and for the owner, in the words of the limits that it has
+		ask(2, true, 2, 100)
 		version(0, is, 2)
-		ask(0, 6, 10)
-		ask(2, 5, 100) // who has not heard does not bring the old ones back
-		ask(1, 4, 10)
-		version(0, was, 3) // and they come back
-		ask(1, 3, 10)      // by the newest, in the words of who asks
-		ask(0, 2, 100)
-		ask(2, 1, 100)
+		ask(0, true, 1, 5)
+		ask(2, true, 0, 100)  // who has not heard does not bring the old ones back
+		ask(2, false, 0, 100) // though by these it would be allowed
+		ask(1, false, 0, 5)
+		version(0, was, 3) // now they come back, when the first asks by them
+		ask(0, true, 44, 100)
+		ask(1, true, 43, 50)
+		ask(2, true, 42, 100)
 	})
 }
 

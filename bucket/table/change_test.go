@@ -79,6 +79,24 @@ func TestLimitsChangeByTag(t *testing.T) {
 	}
 }
 
+// TestNewLimitCountsWhatIsOut: of a limit that is new as much is taken as is out on lease, for that is spent from it as well.
+func TestNewLimitCountsWhatIsOut(t *testing.T) {
+	old := perSecond(1000, 1000)
+	old.Tag = 1
+	l := newLending(t, old)
+	now := l.heat("b")
+	lent := l.borrow("b", 1, now).Tokens
+	if lent == 0 {
+		t.Fatal("nothing is lent")
+	}
+	fresh := tagged(2, 1, lent+5)
+	l.g = intern(t, l.tb.limits, fresh, old)
+	d, which, err := l.tb.Take(1, l.id, l.g, now, 1)
+	if err != nil || which != 0 || !d.Allowed || d.Remaining != 4 {
+		t.Errorf("%+v by limit %d, %v, want 4 left of %d, of which %d are out", d, which, err, fresh.Burst, lent)
+	}
+}
+
 // TestOlderLimitsChangeNothing: a slot keeps the limits of the newest policies that it has seen, whoever asks, and answers by them.
 func TestOlderLimitsChangeNothing(t *testing.T) {
 	tb, ls := newTable(t, 1, 1<<20)
