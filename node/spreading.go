@@ -21,7 +21,7 @@ const (
 	compareTimeout  = time.Second
 	fetchTimeout    = 5 * time.Second
 	// applyPatience is how long applying waits for the others to have what was applied.
-	applyPatience = 5 * time.Second
+	applyPatience = 3 * time.Second
 	applyLook     = 20 * time.Millisecond
 )
 

@@ -57,7 +57,7 @@ func Parse(name string, text []byte) (*Set, error) {
 		r.err.sort()
 		return nil, &r.err
 	}
-	s := &Set{byName: make(map[string]*Policy, len(r.policies))}
+	s := &Set{byName: make(map[string]*Policy, len(r.policies)), text: string(text)}
 	for _, p := range r.policies {
 		s.byName[p.Name] = p.named()
 	}

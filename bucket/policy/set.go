@@ -17,6 +17,7 @@ type Set struct {
 	sorted []*Policy
 	exempt []condition
 	match  matcher
+	text   string
 }
 
 // Definition is what a Set is made of.
@@ -165,6 +166,14 @@ func (s *Set) unknown(name string) error {
 	default:
 		return fmt.Errorf("%w %s: known are %s", ErrUnknownPolicy, quoted(name), listed(s.names))
 	}
+}
+
+// Text returns the text that Parse has made the set of; "" if it was made otherwise.
+func (s *Set) Text() string {
+	if s == nil {
+		return ""
+	}
+	return s.text
 }
 
 // Names returns the names of all policies, sorted. The slice is the caller's.

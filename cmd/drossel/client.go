@@ -16,7 +16,7 @@ import (
 // client asks a node over its JSON API.
 type client struct{ addr string }
 
-const askTimeout = 5 * time.Second
+const askTimeout = 10 * time.Second
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 16 << 20

@@ -84,7 +84,7 @@ Exit codes: 0 yes, 1 no, denied or invalid, 2 could not tell.`,
 		PersistentPreRunE: applySettings,
 	}
 	cmd.PersistentFlags().String("config", "", "YAML `FILE` with values for flags, by their names")
-	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), replayCommand(), demoCommand(), versionCommand())
+	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), policyCommand(), replayCommand(), demoCommand(), versionCommand())
 	return cmd
 }
 

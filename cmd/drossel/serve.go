@@ -19,6 +19,7 @@ import (
 
 	"github.com/drossel-dev/drossel/node"
 	"github.com/drossel-dev/drossel/node/metrics"
+	"github.com/drossel-dev/drossel/node/store"
 	"github.com/drossel-dev/drossel/transport/api"
 	"github.com/drossel-dev/drossel/transport/web"
 )
@@ -27,7 +28,8 @@ import (
 type serveFlags struct {
 	node       node.Config
 	secretFile string
-	policyFile string
+	policies   policySources
+	dataDir    string
 	grpc, http string
 	logLevel   string
 	logJSON    bool
@@ -50,7 +52,9 @@ Three nodes on one machine, each in a terminal of its own:
   drossel serve --name n3 --gossip 127.0.0.3:7946 --grpc 127.0.0.3:7070 --http 127.0.0.3:7080 --join 127.0.0.1:7946 --policy limits.yaml
 
 Between machines all nodes need one secret: head -c 32 /dev/urandom > secret, and
---secret-file secret on each. Every node must be given the same policies.
+--secret-file secret on each. Policies are applied at any node (drossel policy
+apply), or come from a file (--policy) or a key of etcd or Consul, which are
+watched.
 
 When it is ready it prints its addresses, a line each. SIGTERM makes it leave: it
 gives back what it was lent, hands its keys over to the others, and answers what
@@ -68,7 +72,8 @@ comes until they have them.`,
 	flags.StringSliceVar(&f.node.Join, "join", nil, "`SEEDS`: gossip addresses of other nodes, or dns:///name:port for all of a name; may contain this node")
 	flags.StringVar(&f.grpc, "grpc", "127.0.0.1:7070", "`HOST:PORT` of the gRPC API; empty for none")
 	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none")
-	flags.StringVar(&f.policyFile, "policy", "", "YAML `FILE` with the policies")
+	f.policies.addTo(flags)
+	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
 	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the cluster's secret, at least 16 bytes; a trailing newline does not count")
 	flags.BoolVar(&f.node.Insecure, "insecure", false, "listen off loopback without a secret")
 	flags.IntVar(&f.node.Ring.Partitions, "partitions", 1021, "`NUMBER` of partitions, the same on all nodes for the cluster's whole life")
@@ -101,8 +106,7 @@ func (f *serveFlags) logger() (*slog.Logger, error) {
 // prepare checks all that can be checked before anything is opened, and reports all that is wrong.
 func (f *serveFlags) prepare() (err error) {
 	f.node.Logger, err = f.logger()
-	policies, policyErr := readPolicies(f.policyFile)
-	f.node.Policies = policies
+	policyErr := f.policies.prepare(&f.node)
 	var secretErr error
 	if f.secretFile != "" {
 		f.node.Secret, secretErr = readSecret(f.secretFile)
@@ -140,11 +144,22 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := f.prepare(); err != nil {
 		return err
 	}
+	if f.dataDir != "" {
+		kept, err := store.Open(f.dataDir)
+		if err != nil {
+			return unknown(fmt.Errorf("--data-dir: %w", err))
+		}
+		defer kept.Close() // after the node
+		f.node.Store = kept
+	}
 	n, err := node.New(f.node)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
+	watching, done := context.WithCancel(cmd.Context())
+	defer f.policies.watch(watching, n, f.node.Logger)()
+	defer done()
 	// Doors are opened before the node, so that a port in use is found before anybody counts on this node, and health can
 	// be asked for. Checks are refused until it has started.
 	d, err := f.open(n)
@@ -224,6 +239,7 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 			Leases:  func() any { return n.Leases(context.Background()) },
 
 			Partitions: func() any { return n.Partitions() },
+			Policies:   livePolicies{n},
 			Forget: func(member string) (known bool, err error) {
 				err = n.ForgetMember(member)
 				return !errors.Is(err, node.ErrNotMember), err

@@ -8,8 +8,8 @@ import (
 )
 
 // Reporter stands between a source that is looked at again and again, and whoever watches it: it passes on a text if it
-// is another than the one before, and trouble when it begins. Trouble is over when a text is found, or when other trouble
-// takes its place; which is other is told by the error of this package that it wraps, for the words of one and the same
+// is another than the one before, and trouble when it begins, and when it is over though the text is the same. Trouble is over when a
+// text is found, or when other trouble takes its place; which is other is told by the error of this package that it wraps, for the words of one and the same
 // change from try to try. Not safe for concurrent use.
 type Reporter struct {
 	found   func(Found)
@@ -31,8 +31,12 @@ func (r *Reporter) Found(f Found) {
 			"stay as they are", f.Name, ErrTooLarge, policy.MaxTextBytes))
 		return
 	}
+	over := r.trouble != nil
 	r.trouble = nil
 	if r.any && bytes.Equal(f.Text, r.text) {
+		if over {
+			r.failed(nil)
+		}
 		return
 	}
 	r.text, r.any = f.Text, true

@@ -25,18 +25,18 @@ func TestReporter(t *testing.T) {
 		{"trouble once", []any{trouble(source.ErrUnreachable, "1"), trouble(source.ErrUnreachable, "2")},
 			[]string{"out of reach: 1"}},
 		{"trouble anew after a text", []any{text("a"), trouble(source.ErrMissing, "1"), text("a"),
-			trouble(source.ErrMissing, "2")}, []string{"a", "not there: 1", "not there: 2"}},
+			trouble(source.ErrMissing, "2")}, []string{"a", "not there: 1", "<nil>", "not there: 2"}},
 		{"other trouble", []any{trouble(source.ErrUnreachable, "1"), trouble(source.ErrMissing, "2"),
 			trouble(source.ErrUnreachable, "3")}, []string{"out of reach: 1", "not there: 2", "out of reach: 3"}},
 		{"trouble of no kind", []any{errors.New("1"), errors.New("2"), text("a")}, []string{"1", "a"}},
 		{"too large", []any{text("a"), text(large), text(large + "x"), text("a"), text("b")},
-			[]string{"a", "f is too large: it has more than the 1048576 bytes", "b"}},
+			[]string{"a", "f is too large: it has more than the 1048576 bytes", "<nil>", "b"}},
 		{"as large as may be", []any{text(large[1:])}, []string{large[1:]}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
 			r := source.NewReporter(func(f source.Found) { got = append(got, string(f.Text)) },
-				func(err error) { got = append(got, err.Error()) })
+				func(err error) { got = append(got, fmt.Sprint(err)) })
 			for _, in := range test.in {
 				switch in := in.(type) {
 				case string:

@@ -20,8 +20,8 @@ type Source interface {
 	//
 	// found is called with each new text, and never with the same text twice in a row. failed is called with what is in
 	// the way, an error that wraps one of this package's and says what to do: once when it begins, and not again while
-	// it is tried again, nor when it is over. The text that was found before is still the last word then, and is not
-	// found anew unless it has changed.
+	// it is tried again. The text that was found before is still the last word then. When the trouble is over the text is found if it
+	// has changed, and else failed is called with nil.
 	//
 	// Both are called one at a time, by the goroutine that called Watch, which waits for them. Whatever else Watch starts
 	// has ended when it returns. It may be called again, and by several at a time.

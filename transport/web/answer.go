@@ -16,6 +16,9 @@ type failure struct {
 	Message string `json:"message"`
 }
 
+// ErrNotFound is wrapped by errors of what this package serves that say there is no such thing.
+var ErrNotFound = errors.New("not found")
+
 // errTooLarge is wrapped by the error of a body that is larger than what is read.
 var errTooLarge = errors.New("body too large")
 
@@ -24,9 +27,9 @@ func classify(err error) (status int, code string) {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return http.StatusRequestEntityTooLarge, "too_large"
-	case errors.Is(err, policy.ErrInvalid):
+	case errors.Is(err, policy.ErrInvalid), errors.Is(err, policy.ErrInvalidPolicy):
 		return http.StatusBadRequest, "invalid_argument"
-	case errors.Is(err, policy.ErrUnknownPolicy):
+	case errors.Is(err, policy.ErrUnknownPolicy), errors.Is(err, ErrNotFound):
 		return http.StatusNotFound, "not_found"
 	case errors.Is(err, policy.ErrUnavailable):
 		return http.StatusServiceUnavailable, "unavailable"

@@ -1,9 +1,7 @@
 package web
 
 import (
-	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -18,23 +16,9 @@ var forgettingFields = fields[forgetting]{
 
 // forget serves POST /v1/members/forget.
 func (s *server) forget(drop func(member string) (known bool, err error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			refuse(w, http.StatusUnsupportedMediaType, "unsupported_media_type",
-				"want Content-Type: application/json, so that no page of another site can send this")
-			return
-		}
-		body, err := read(w, r, forgetBytes)
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		f, err := decode(body, forgettingFields)
-		if err == nil && value(f.member) == "" {
-			err = errors.New(`want {"member": the id of a member}`)
-		}
-		if err != nil {
-			s.fail(w, r, fmt.Errorf("%w: %w", policy.ErrInvalid, err))
+	return order(s, forgetBytes, forgettingFields, func(w http.ResponseWriter, r *http.Request, f *forgetting) {
+		if value(f.member) == "" {
+			s.fail(w, r, fmt.Errorf(`%w: want {"member": the id of a member}`, policy.ErrInvalid))
 			return
 		}
 		switch known, err := drop(*f.member); {
@@ -47,5 +31,5 @@ func (s *server) forget(drop func(member string) (known bool, err error)) http.H
 		default:
 			refuse(w, http.StatusNotFound, "not_found", err.Error())
 		}
-	}
+	})
 }

@@ -16,6 +16,7 @@ const (
 	checkBytes  = 64 << 10
 	batchBytes  = 1 << 20
 	forgetBytes = 4 << 10
+	applyBytes  = 8 << 20 // a text of policies, most of it escaped
 )
 
 // Limiter decides what this package carries. Both methods are called from many goroutines at once.
@@ -46,6 +47,8 @@ type Config struct {
 	// Forget drops a member from the cluster's list, for POST /v1/members/forget. The caller is told the text of the error:
 	// known says that there is such a member, so that something else is in the way. Default: 404.
 	Forget func(member string) (known bool, err error)
+	// Policies are what is served below /v1/policies. Default: 404.
+	Policies Policies
 	// Leases returns what /v1/leases shows, as a value for encoding/json. Default: 404.
 	Leases func() any
 }
@@ -79,6 +82,9 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 	}
 	if cfg.Forget != nil {
 		route(http.MethodPost, "/v1/members/forget", s.forget(cfg.Forget))
+	}
+	if cfg.Policies != nil {
+		s.policies(route, cfg.Policies)
 	}
 	if cfg.Leases != nil {
 		route(http.MethodGet, "/v1/leases", s.view(cfg.Leases))

@@ -36,7 +36,11 @@ func watch(t *testing.T, s *server, change ...func(*Source)) *watched {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- src.Watch(ctx, func(f source.Found) { w.found <- f }, func(err error) { w.failed <- err })
+		done <- src.Watch(ctx, func(f source.Found) { w.found <- f }, func(err error) {
+			if err != nil { // that trouble is over is the Reporter's to say
+				w.failed <- err
+			}
+		})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -39,7 +39,11 @@ func watch(t *testing.T, interval time.Duration, cfg Config) *watched {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watched{make(chan source.Found, 100), make(chan error, 100), cancel, make(chan error, 1)}
 	go func() {
-		w.done <- s.Watch(ctx, func(f source.Found) { w.found <- f }, func(err error) { w.failed <- err })
+		w.done <- s.Watch(ctx, func(f source.Found) { w.found <- f }, func(err error) {
+			if err != nil { // that trouble is over is the Reporter's to say
+				w.failed <- err
+			}
+		})
 		close(w.done)
 	}()
 	t.Cleanup(func() { w.end(t) })

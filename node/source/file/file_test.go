@@ -59,6 +59,9 @@ func TestUnreadable(t *testing.T) {
 	ok(t, os.Remove(path))
 	write(t, path, "first")
 	w.finds(t, "first")
+	for len(w.failed) > 0 { // if the machine halts between the two
+		w.fails(t, source.ErrMissing)
+	}
 }
 
 func TestTooLarge(t *testing.T) {
