@@ -141,6 +141,10 @@ type Stats struct {
 	// Exempt counts the checks that were exempt from limits, or of a policy that does not limit them, NoPolicy those that no policy was
 	// for, MissingKey those that were denied because they lacked a part of a key. They are in no policy's counts.
 	Exempt, NoPolicy, MissingKey uint64
+	// Edition is the number of the edition of the policies that applies, 0 if none does. PolicyChanges counts how often other policies
+	// were put in place, and PoliciesRefused how often they were wrong, or could not be had from where the node's own come from.
+	Edition                        uint64
+	PolicyChanges, PoliciesRefused uint64
 	// Served counts checks that came from other nodes; OtherRing those of them that came by another ring than this node's,
 	// Passed those passed on for that reason.
 	Served, OtherRing, Passed uint64
@@ -230,6 +234,10 @@ func (n *Node) Stats() Stats {
 		Table:          n.owned.Stats(), LocalTable: n.local.Stats(), Limits: n.limits.Len(),
 		Epoch: v.epoch, Members: len(v.members), Partitions: n.cfg.Ring.Partitions, OwnedPartitions: v.ownedPartitions(),
 	}
+	if e := n.editions.newest.Load(); e != nil && !e.Withdrawn {
+		s.Edition = e.Number
+	}
+	s.PolicyChanges, s.PoliciesRefused = n.editions.changes.Load(), n.editions.refused.Load()
 	s.Ownership = n.ownershipStats()
 	s.ByRule = RuleStats{
 		Local: n.byRule[policy.UnreachableLocal].Load(), Deny: n.byRule[policy.UnreachableDeny].Load(),

@@ -368,3 +368,19 @@ func TestLoweringReturnsLeases(t *testing.T) {
 		}
 	})
 }
+
+// TestOnePolicyOfManyRoutes: routes that share a policy share its buckets (C106).
+func TestOnePolicyOfManyRoutes(t *testing.T) {
+	n := start(t, Config{Policies: set(t, "policies: {both: {when: {route: [/a, /b]}, key: [user], limits: [{rate: 10/min}]}}")})
+	allowed := 0
+	for range 10 {
+		for _, route := range []string{"/a", "/b"} {
+			if d := check(t, n, policy.Request{Attributes: attributes{"route": route, "user": "ann"}}); d.Allowed {
+				allowed++
+			}
+		}
+	}
+	if allowed != 10 {
+		t.Errorf("%d are allowed, want 10 in all", allowed)
+	}
+}

@@ -1,5 +1,7 @@
 package node
 
+import "fmt"
+
 // PolicyStatus says which policies a node applies.
 type PolicyStatus struct {
 	// Source is given, file, shared or applied; Name is that of the file or key.
@@ -15,6 +17,19 @@ type PolicyStatus struct {
 	Overruled string `json:"overruled,omitempty"`
 	// Error says what is wrong with the node's own source.
 	Error string `json:"error,omitempty"`
+}
+
+// short says which policies they are, for a table.
+func (s PolicyStatus) short() string {
+	switch {
+	case s.Edition != 0:
+		return fmt.Sprintf("edition %v", &Edition{Number: s.Edition, Digest: s.Digest})
+	case s.Policies == 0:
+		return "none"
+	case s.Name == "":
+		return s.Source
+	}
+	return s.Source + " " + s.Name
 }
 
 // PolicyStatus returns this node's. Safe for concurrent use.

@@ -27,7 +27,9 @@ type Status struct {
 	AuthoritySecs *float64 `json:"authority_seconds,omitempty"`
 	// Waits says what keeps the node from doing its part, and what to do about that: "has met nobody: ...". It is empty if
 	// nothing does.
-	Waits      string  `json:"waits,omitempty"`
+	Waits string `json:"waits,omitempty"`
+	// Policies says which ones the node applies: "edition 3 (4f1c09ab)", "file limits.yaml", "none".
+	Policies   string  `json:"policies"`
 	Groups     int     `json:"groups"` // owned, and held in memory
 	TableBytes int64   `json:"table_bytes"`
 	UptimeSecs float64 `json:"uptime_seconds"`
@@ -40,7 +42,7 @@ func (n *Node) Status() Status {
 	s := Status{
 		ID: n.name, Boot: n.boot, Incarnation: n.boot, State: n.ownState().String(), Epoch: epochText(v.epoch),
 		Members: len(v.members), Partitions: v.ownedPartitions(), RingPartitions: n.cfg.Ring.Partitions,
-		Groups: t.Groups, TableBytes: t.Bytes, UptimeSecs: n.elapsed().Round(time.Millisecond).Seconds(),
+		Policies: n.PolicyStatus().short(), Groups: t.Groups, TableBytes: t.Bytes, UptimeSecs: n.elapsed().Round(time.Millisecond).Seconds(),
 	}
 	g := n.governed()
 	if g == nil {

@@ -107,7 +107,7 @@ func unwell(members []node.MemberStatus, expect int) string {
 
 func printMembers(out io.Writer, members []node.MemberStatus) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MEMBER\tSTATE\tPEER\tLINK\tHEARD\tACKS\tAUTHORITY\tPARTITIONS\tCOPIES\tGROUPS\tEPOCH\tINCARNATION\tUP")
+	fmt.Fprintln(w, "MEMBER\tSTATE\tPEER\tLINK\tHEARD\tACKS\tAUTHORITY\tPARTITIONS\tCOPIES\tGROUPS\tEPOCH\tINCARNATION\tUP\tPOLICIES")
 	var warnings, mute []string
 	told := false // the node that was asked says itself who is silent
 	for _, m := range members {
@@ -127,8 +127,8 @@ func printMembers(out io.Writer, members []node.MemberStatus) error {
 			continue
 		}
 		up := time.Duration(s.UptimeSecs * float64(time.Second)).Round(time.Second)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\n", span(s.AuthoritySecs), s.Partitions, s.Copies, s.Groups, s.Epoch,
-			s.Incarnation, up)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\t%s\t%s\n", span(s.AuthoritySecs), s.Partitions, s.Copies, s.Groups, s.Epoch,
+			s.Incarnation, up, s.Policies)
 		if s.Waits != "" {
 			warnings = append(warnings, m.ID+" "+s.Waits)
 			told = told || m.Self

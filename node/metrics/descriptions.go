@@ -14,6 +14,9 @@ var (
 	decided    = desc("checks_decided_total", "Checks made at this node, by policy and by where decided.", "policy", "where")
 	shadow     = desc("shadow_checks_total", "What limits in shadow mode said of checks that were admitted, by policy.", "policy", "verdict")
 	unlimited  = desc("checks_without_limit_total", "Checks made at this node that were decided without a bucket, by reason.", "reason")
+	edition    = desc("policy_edition", "The number of the edition of the policies that applies; 0 if none does.")
+	changes    = desc("policy_changes_total", "Times that other policies were put in place.")
+	wrong      = desc("policy_refused_total", "Times that policies were wrong, or could not be had.")
 	faults     = desc("forward_faults_total", "Forwarded checks that a failure rule had to decide, by cause.", "cause")
 	latency    = desc("forward_duration_seconds", "How long forwarded checks took, from queueing to the answer.")
 	served     = desc("checks_served_total", "Checks that came from other nodes.")
@@ -64,7 +67,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, shadow, unlimited, faults, latency, served, otherRing, passed,
+	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, shadow, unlimited, edition, changes, wrong, faults, latency, served, otherRing, passed,
 		hot, tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, members,
 		linksUp, partitions, owned, epoch, ruled, debts, settled, dropped, moves, mints, losses, fences, renewals, outbid,
 		authority, states, uncopied, snapshots, lag, sent, short, transfers, words, wordBytes, parked} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/drossel-dev/drossel/node"
 )
@@ -42,7 +43,7 @@ func Open(dir string) (*Store, error) {
 	var err error
 	s.db, err = bbolt.Open(s.name, fileMode, &bbolt.Options{Timeout: lockPatience})
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%w: another process has %s open: give each node a directory of its own", ErrStore, s.name)
 	case err != nil:
 		return nil, fmt.Errorf("%w: open %s: %w (if it is damaged, move it away: the node then takes the policies from the others)",
