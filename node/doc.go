@@ -11,7 +11,7 @@
 // this node, and may be left out. Close ends everything; after it a node is of no further use. Checks before Start and
 // after Close return an error that wraps policy.ErrUnavailable.
 //
-// This package alone has a clock and goroutines. Each goroutine is started by Start and ends with Close.
+// Of the packages that decide this one alone has a clock and goroutines. Each goroutine is started by Start and ends with Close.
 //
 // What it does not do: speak to callers over a network (transport/api, transport/web), read files or environment (cmd),
 // or export metrics (node/metrics).

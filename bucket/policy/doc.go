@@ -2,10 +2,15 @@
 // turns a request into the key of the buckets that it draws on.
 //
 //	version: 1
+//	attributes: {ip: {ipv4: 32, ipv6: 64}}
+//	exempt: [{route: /healthz}]
 //	policies:
+//	  anonymous: {when: {user: absent}, key: [ip], limits: [{rate: 30/min}]}
 //	  api:
+//	    when: {user: present, route: "/v1/*"} # which requests it is for that name no policy
 //	    key: [user]
 //	    limits: [{rate: 20/s, burst: 40}, {rate: 10_000/h}]
+//	    tiers: {gold: {limits: [{rate: 200/s}]}, staff: {unlimited: true}}
 //	  payments:
 //	    key: [user]
 //	    consistency: direct # every check is decided by the owner of its key
@@ -24,6 +29,9 @@
 //	  customer:
 //	    key: [customer]
 //	    limits: [{quota: 10k/month, zone: Europe/Berlin, overage: 20%}]
+//
+// A Definition is the same in Go. Match says which policies are for a request, For which of a policy's variants it gets (its own
+// limits, a tier's, an override's), and Explain both, in words.
 //
 // Everything here is pure: no file is opened, no clock read, nothing logged. A Set never changes, so it may be swapped
 // for another while requests are running.
