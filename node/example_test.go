@@ -106,3 +106,48 @@ func ExampleNode_CheckBatch() {
 	// false <nil>
 	// false unknown policy "nobody knows this": no policies are defined
 }
+
+// Other policies apply from the next check on. What was counted stays: lowering a limit takes effect at once, and raising it grants
+// nothing.
+func ExampleNode_SetPolicies() {
+	ctx := context.Background()
+	set := func(burst int) *policy.Set {
+		s, err := policy.Parse("limits.yaml", fmt.Appendf(nil, `
+version: 1
+exempt: [{route: /healthz}]
+policies:
+  api: {when: {user: present}, key: [user], limits: [{rate: 1/h, burst: %d}]}
+`, burst))
+		if err != nil {
+			panic(err)
+		}
+		return s
+	}
+	n, err := node.New(node.Config{Policies: set(10)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := n.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer n.Close()
+	ask := func(route string) { // by all policies that match
+		d, err := n.Check(ctx, policy.Request{Attributes: map[string]string{"user": "ann", "route": route}})
+		fmt.Println(d.Allowed, d.Remaining, d.Limit, d.DecidedBy, err)
+	}
+	ask("/v1/things")
+	ask("/healthz")
+	for _, burst := range []int{5, 100} {
+		if err := n.SetPolicies(set(burst), node.Source{}); err != nil {
+			fmt.Println(err)
+		}
+		ask("/v1/things")
+	}
+	// Output:
+	// true 9 10 owner <nil>
+	// true 0 0 exempt <nil>
+	// true 4 5 owner <nil>
+	// true 3 100 owner <nil>
+}

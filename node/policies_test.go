@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -383,4 +384,20 @@ func TestOnePolicyOfManyRoutes(t *testing.T) {
 	if allowed != 10 {
 		t.Errorf("%d are allowed, want 10 in all", allowed)
 	}
+}
+
+// TestSecretsStayHidden: a key that is a secret is not shown in what the node tells of leases.
+func TestSecretsStayHidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 2, set(t, `
+attributes: {api_key: {hash: true}}
+policies: {api: {key: [api_key], limits: [{rate: 1000/s}]}}
+`), time.Millisecond)
+		req := policy.Request{Policy: "api", Key: keyOwnedBy(t, nodes[0], "sesame")}
+		hammer(t, nodes[1:], req, 4*time.Millisecond, time.Second)
+		told := asText(t, nodes[1].Leases(t.Context()))
+		if !strings.Contains(told, `"..."`) || strings.Contains(told, "sesame") {
+			t.Error(told)
+		}
+	})
 }

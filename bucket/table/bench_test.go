@@ -168,3 +168,40 @@ func BenchmarkCopy(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/group")
 	})
 }
+
+// BenchmarkFlood has keys come that each ask once, as an attacker's do, at a table of 64 MiB, and one that is exhausted before and asks
+// again after: it prints the memory, what a take of them costs, how many found no room, and what is left of it all when the buckets are
+// full again.
+func BenchmarkFlood(b *testing.B) {
+	keys := uint64(10_000_000)
+	if testing.Short() {
+		keys = 1_000_000
+	}
+	for b.Loop() {
+		tb, ls := newTable(b, 1021, 64<<20)
+		g := intern(b, ls, bucket.Limit{Count: 1, Per: time.Hour, Burst: 10})
+		part, id := scatter(keys)
+		tb.Take(part, id, g, 0, 10)
+		refused := 0
+		begun := time.Now()
+		for k := range keys {
+			p, i := scatter(k)
+			if _, _, err := tb.Take(p, i, g, bucket.Instant(k)*1000, 1); err != nil { // a million a second
+				refused++
+			}
+		}
+		took := time.Since(begun)
+		if d, _, err := tb.Take(part, id, g, bucket.Instant(keys)*1000, 1); err != nil || d.Allowed {
+			b.Fatalf("%+v, %v: an exhausted key was forgotten", d, err)
+		}
+		b.ReportMetric(float64(tb.Stats().Bytes)/(1<<20), "MiB")
+		b.ReportMetric(float64(took.Nanoseconds())/float64(keys), "ns/key")
+		b.ReportMetric(float64(refused)/float64(keys), "refused")
+		later := bucket.Instant(100 * time.Hour)
+		for p := range 1021 {
+			tb.Sweep(p, later)
+		}
+		b.ReportMetric(float64(tb.Stats().Groups), "groups-left")
+	}
+	b.ReportMetric(0, "ns/op")
+}
