@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/cmd/internal/replay"
 	"github.com/drossel-dev/drossel/cmd/internal/weblog"
@@ -35,7 +34,8 @@ by the owner of its key, whatever the policy says of leases and sampling.
 
   drossel replay access.log.gz --rate 100/h --burst 20
   zcat logs/*.gz | drossel replay - --rate 10/min --key user
-  drossel replay access.log --policy limits.yaml --use api
+  drossel replay access.log --policy limits.yaml              by all policies that match
+  drossel replay access.log --policy limits.yaml --use api    by that one
 
 The key is made of attributes of the log: ` + strings.Join(weblog.AttributeNames(), ", ") + `.
 Lines that can't be understood are counted, and the first five are shown.`,
@@ -45,9 +45,9 @@ Lines that can't be understood are counted, and the first five are shown.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.rate, "rate", "10/min", "`RATE` of the limit, such as 100/h")
 	flags.StringVar(&f.burst, "burst", "", "burst of the limit, a `COUNT` (default: the count of the rate)")
-	flags.StringSliceVar(&f.key, "key", []string{"ip"}, "`ATTRIBUTES` that make the key")
-	flags.StringVar(&f.policyFile, "policy", "", "YAML `FILE` of policies, instead of --rate, --burst and --key")
-	flags.StringVar(&f.use, "use", "", "`NAME` of the policy to replay, if --policy has several")
+	flags.StringSliceVar(&f.key, "key", []string{"ip"}, "`ATTRIBUTES` that make the key, or by which denials are listed if several policies apply")
+	flags.StringVar(&f.policyFile, "policy", "", "YAML `FILE` of policies, instead of --rate and --burst")
+	flags.StringVar(&f.use, "use", "", "`NAME` of the one policy to replay, of those of --policy")
 	flags.IntVar(&f.nodes, "nodes", 3, "`NUMBER` of nodes; the result does not depend on it")
 	flags.IntVar(&f.top, "top", 10, "how many denied keys to list")
 	flags.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
@@ -55,57 +55,53 @@ Lines that can't be understood are counted, and the first five are shown.`,
 	return cmd
 }
 
-// policies returns the set to replay with and the policy of it to use.
-func (f *replayFlags) policies(cmd *cobra.Command) (*policy.Set, *policy.Policy, error) {
-	rate := given(cmd, "rate") || given(cmd, "burst") || given(cmd, "key")
+// policies returns the set to replay with, and how: by one policy of it, or by all that match.
+func (f *replayFlags) policies(cmd *cobra.Command) (set *policy.Set, opt replay.Options, err error) {
+	rate := given(cmd, "rate") || given(cmd, "burst")
 	switch {
 	case rate && given(cmd, "policy"):
-		return nil, nil, errors.New("--policy and --rate, --burst or --key say the same thing twice: give one of them")
-	case rate || f.policyFile == "": // the command line wins over a --policy from elsewhere
+		return nil, opt, errors.New("--policy and --rate or --burst say the same thing twice: give one of them")
+	case rate || f.policyFile == "" || given(cmd, "key") && !given(cmd, "policy"): // the command line wins over a --policy from elsewhere
 		if f.use != "" && given(cmd, "use") {
-			return nil, nil, errors.New("--use chooses from --policy: give that too")
+			return nil, opt, errors.New("--use chooses from --policy: give that too")
 		}
 		l, err := policy.ParseRate(f.rate)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--rate: %w", err)
+			return nil, opt, fmt.Errorf("--rate: %w", err)
 		}
 		if f.burst != "" {
 			if l.Burst, err = policy.ParseCount(f.burst); err != nil {
-				return nil, nil, fmt.Errorf("--burst: %w", err)
+				return nil, opt, fmt.Errorf("--burst: %w", err)
 			}
 		}
-		return f.single(l)
+		set, err = policy.NewSet(policy.Policy{Name: "replay", Key: f.key, Limits: []policy.Limit{{Name: "replay", Limit: l}}})
+		return set, replay.Options{Policy: "replay", Key: f.key}, err
 	}
-	set, err := readPolicies(f.policyFile)
-	if err != nil {
-		return nil, nil, err
+	if set, err = readPolicies(f.policyFile); err != nil {
+		return nil, opt, err
 	}
 	use := f.use
-	if use == "" {
-		if set.Len() != 1 {
-			return nil, nil, fmt.Errorf("%s has %d policies: choose one with --use, of %s", f.policyFile, set.Len(), strings.Join(set.Names(), ", "))
-		}
+	if use == "" && set.Len() == 1 && !given(cmd, "key") {
 		use = set.Names()[0]
 	}
-	p, err := set.Policy(use)
-	return set, p, err
-}
-
-func (f *replayFlags) single(l bucket.Limit) (*policy.Set, *policy.Policy, error) {
-	p := policy.Policy{Name: "replay", Key: f.key, Limits: []policy.Limit{{Name: "replay", Limit: l}}}
-	set, err := policy.NewSet(p)
-	if err != nil {
-		return nil, nil, err
+	if use == "" { // all that match, listed by any attribute
+		return set, replay.Options{Key: f.key}, nil
 	}
-	kept, err := set.Policy(p.Name)
-	return set, kept, err
+	if given(cmd, "key") {
+		return nil, opt, errors.New("--key says by which attributes denials are listed where all policies of --policy apply; with --use they are listed by the policy's key: leave it out")
+	}
+	p, err := set.Policy(use)
+	if err != nil {
+		return nil, opt, err
+	}
+	return set, replay.Options{Policy: use, Key: p.Key}, nil
 }
 
 func (f *replayFlags) run(cmd *cobra.Command, file string) error {
 	if f.top < 1 {
 		return fmt.Errorf("--top is %d, want 1 or more", f.top)
 	}
-	set, p, err := f.policies(cmd)
+	set, opt, err := f.policies(cmd)
 	if err != nil {
 		return err
 	}
@@ -119,10 +115,9 @@ func (f *replayFlags) run(cmd *cobra.Command, file string) error {
 	}
 	defer cluster.Close()
 	progress := newProgress(os.Stderr)
-	report, err := replay.Run(cmd.Context(), log, cluster, replay.Options{
-		Policy: p.Name, Key: p.Key, Top: f.top, Nodes: f.nodes,
-		Progress: func(done, total int) { progress.show("replayed %d of %d requests", done, total) },
-	})
+	opt.Top, opt.Nodes = f.top, f.nodes
+	opt.Progress = func(done, total int) { progress.show("replayed %d of %d requests", done, total) }
+	report, err := replay.Run(cmd.Context(), log, cluster, opt)
 	progress.end()
 	if report == nil {
 		return err
