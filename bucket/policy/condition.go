@@ -73,6 +73,7 @@ type test struct {
 	attribute string
 	absent    bool
 	address   bool
+	secret    bool            // its values are
 	values    map[string]bool // if one of them is enough: there are many, or none is a pattern
 	patterns  []string
 	networks  []netip.Prefix
@@ -81,7 +82,7 @@ type test struct {
 func (c Condition) ready(kinds map[string]Attribute) condition {
 	var all condition
 	for _, name := range slices.Sorted(maps.Keys(c)) {
-		t := test{attribute: name, absent: c[name].Absent, address: kinds[name].isAddress()}
+		t := test{attribute: name, absent: c[name].Absent, address: kinds[name].isAddress(), secret: kinds[name].Hash}
 		for _, text := range c[name].OneOf {
 			switch {
 			case t.address:
@@ -144,8 +145,10 @@ func (c condition) failing(p *Policy, req *Request) string {
 			return t.attribute + " is present"
 		case value == "":
 			return t.attribute + " is absent"
+		case t.secret:
+			return t.attribute + " is another secret"
 		}
-		return fmt.Sprintf("%s is %s", t.attribute, p.shown(t.attribute, value))
+		return fmt.Sprintf("%s is %s", t.attribute, quoted(value))
 	}
 	return ""
 }

@@ -137,12 +137,12 @@ func unitOf(unit string) string {
 
 // Costs returns what a request costs the limits of the policy: each has the cost of every limit if they differ, and is else nil, and
 // cost is the largest. A unit that the request does not bring costs 0, but that of requests, of which there is 1; and so does a limit
-// whose condition does not hold. The policy is one of a Set.
+// whose condition does not hold. One that is unlimited costs nothing. The policy is one of a Set.
 //
 // The error wraps ErrInvalid and says what to do: if a cost is out of range, also when it is weighed, if Costs has a unit that no
 // policy of the set knows or says that there are no requests, or if Cost and Costs differ.
 func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
-	if err := p.checkCosts(req); err != nil {
+	if err := p.checkCosts(req); err != nil || len(p.Limits) == 0 {
 		return 0, nil, err
 	}
 	if len(p.units) == 1 && p.applies == nil {

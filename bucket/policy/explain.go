@@ -3,7 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 )
 
@@ -11,15 +11,16 @@ import (
 type Explained struct {
 	// Exempt says which condition exempts the request from all limits, "" if none does.
 	Exempt string `json:"exempt,omitempty"`
-	// Policies are all of the set by name, or the one that the request names and those that it is decided with.
+	// Policies are all of the set by name, or the one that the request names and those that it is decided with. If the request is
+	// exempt they say what would be without that.
 	Policies []ExplainedPolicy `json:"policies"`
 }
 
 // ExplainedPolicy says it of one policy.
 type ExplainedPolicy struct {
 	Policy string `json:"policy"`
-	// Applies says that the request draws on buckets of the policy, is denied by it, or is admitted by its being unlimited. Why says
-	// what it takes, or what is in the way.
+	// Applies says that the request draws on buckets of the policy, is denied or refused by it, or is admitted by its being unlimited.
+	// Why says what it takes, or what is in the way.
 	Applies bool   `json:"applies"`
 	Why     string `json:"why"`
 	// Key is the key as people may see it. Variant says whose limits they are: the policy's own, a tier's, an override's.
@@ -41,8 +42,9 @@ type ExplainedLimit struct {
 	Shadow bool   `json:"shadow,omitempty"`
 }
 
-// Explain says which policies of the set a request is decided by, and why the others leave it alone. The error wraps ErrUnknownPolicy
-// if the request names a policy that there is not, and ErrInvalid if it names none and has a key outright.
+// Explain says which policies of the set a request is decided by, and why the others leave it alone. It shows no value of an attribute
+// that is a secret. The error wraps ErrUnknownPolicy if the request names a policy that there is not, and ErrInvalid if it names none
+// and has a key outright.
 func (s *Set) Explain(req *Request) (x Explained, err error) {
 	if s == nil {
 		s = new(Set)
@@ -56,8 +58,9 @@ func (s *Set) Explain(req *Request) (x Explained, err error) {
 			return x, err
 		}
 		x.Policies = append(x.Policies, p.explain(req, "named by the request"))
+		other := p.besides(req)
 		for _, name := range p.with {
-			x.Policies = append(x.Policies, s.byName[name].explain(req, "decided with "+p.Name))
+			x.Policies = append(x.Policies, s.byName[name].explain(&other, "decided with "+p.Name))
 		}
 		return x, nil
 	}
@@ -86,19 +89,17 @@ func (s *Set) Explain(req *Request) (x Explained, err error) {
 	return x, nil
 }
 
-func (p *Policy) whenText() string {
-	if len(p.when) == 0 {
-		return "for every request"
+// besides returns a request that names this policy as the policies see it that are decided with it: without the key, which is this
+// one's, but with the attributes that it is made of.
+func (p *Policy) besides(req *Request) Request {
+	other := *req
+	other.Policy, other.Key, other.Parts = "", "", nil
+	if req.Key != "" || req.Parts != nil {
+		other.Attributes = make(map[string]string)
+		maps.Copy(other.Attributes, req.Attributes)
+		p.EachPart(req, func(name, value string) { other.Attributes[name] = value })
 	}
-	return "when " + p.when.String()
-}
-
-// whyNot says why a policy is not for a request.
-func (p *Policy) whyNot(req *Request) string {
-	if why := p.when.failing(nil, req); why != "" {
-		return fmt.Sprintf("it is for requests with %s, and %s", p.when, why)
-	}
-	return "it is not for requests with " + p.not[max(one(p.not, nil, req), 0)].String()
+	return other
 }
 
 // explain says what a policy does with a request that it is for.
@@ -106,25 +107,29 @@ func (p *Policy) explain(req *Request, why string) ExplainedPolicy {
 	v := p.For(req)
 	x := ExplainedPolicy{Policy: p.Name, Applies: true, Why: why, Variant: v.label, With: p.with}
 	_, err := p.AppendKey(nil, req)
-	switch {
-	case err == nil:
+	if err == nil {
 		x.Key = p.KeyText(req)
-	case errors.Is(err, ErrMissingKey):
-		x.Applies = p.OnMissing != MissingSkip
-		x.Why = fmt.Sprintf("%s, but the request lacks a part of the key (%s): on_missing is %v", why, strings.Join(p.Key, ", "), p.OnMissing)
+	}
+	switch {
+	case v.Unlimited: // whatever the key, and if there is none
+		x.Why = why + ", and unlimited"
+		if v != p {
+			x.Why += " by " + v.label
+		}
 		return x
-	default:
+	case !v.Applies(req):
+		x.Applies, x.Why = false, why+", but none of its limits is for this request"
+	case errors.Is(err, ErrMissingKey):
+		x.Applies, x.Why = v.missing(req, why)
+		return x
+	case err != nil:
 		x.Why = fmt.Sprintf("%s, but %v", why, err)
 		return x
 	}
-	if v.Unlimited {
-		x.Why = why + ", and unlimited"
-	}
-	_, each, err := v.Costs(req)
+	cost, each, err := v.Costs(req)
 	if err != nil {
 		x.Why = fmt.Sprintf("%s, but %v", why, err)
 	}
-	cost, _, _ := v.Costs(req)
 	for i, l := range v.Limits {
 		e := ExplainedLimit{Name: l.Name, Limit: FormatLimit(l.Limit), Unit: unitOf(l.Unit), Cost: cost, Shadow: l.Shadow}
 		if each != nil {
@@ -140,78 +145,16 @@ func (p *Policy) explain(req *Request, why string) ExplainedPolicy {
 	return x
 }
 
-// String returns the condition in the words of YAML.
-func (c condition) String() string {
-	var all []string
-	for i := range c {
-		t := &c[i]
-		switch values := t.texts(); {
-		case t.absent:
-			all = append(all, t.attribute+": absent")
-		case len(values) == 0:
-			all = append(all, t.attribute+": present")
-		case len(values) == 1:
-			all = append(all, t.attribute+": "+values[0])
-		default:
-			const most = 10
-			text := strings.Join(values[:min(len(values), most)], ", ")
-			if len(values) > most {
-				text += fmt.Sprintf(" and %d more", len(values)-most)
-			}
-			all = append(all, t.attribute+": ["+text+"]")
-		}
+// missing says what becomes of a request that lacks a part of the key, and whether the policy has anything to do with that.
+func (p *Policy) missing(req *Request, why string) (applies bool, text string) {
+	lacks := fmt.Sprintf("%s, but the request lacks a part of the key (%s): ", why, strings.Join(p.Key, ", "))
+	switch real := p.Enforced(); {
+	case p.OnMissing == MissingRefuse:
+		return true, lacks + "it is refused"
+	case p.OnMissing == MissingSkip:
+		return false, lacks + "the policy is left out, as on_missing says"
+	case real == nil || !real.Applies(req):
+		return false, lacks + "the policy is left out, for it is in shadow mode"
 	}
-	return "{" + strings.Join(all, ", ") + "}"
-}
-
-// texts returns the patterns of a test, sorted.
-func (t *test) texts() (all []string) {
-	for value := range t.values {
-		all = append(all, value)
-	}
-	all = append(all, t.patterns...)
-	for _, n := range t.networks {
-		all = append(all, n.String())
-	}
-	slices.Sort(all)
-	return all
-}
-
-// String returns a text of several lines for people to read.
-func (x Explained) String() string {
-	var b strings.Builder
-	if x.Exempt != "" {
-		fmt.Fprintf(&b, "%s: nothing limits this request\n", x.Exempt)
-	}
-	for _, p := range x.Policies {
-		verdict := "applies"
-		if !p.Applies {
-			verdict = "does not apply"
-		}
-		fmt.Fprintf(&b, "%s %s: %s\n", p.Policy, verdict, p.Why)
-		if p.Variant == "" {
-			continue
-		}
-		if p.Key != "" {
-			fmt.Fprintf(&b, "  key     %s\n", p.Key)
-		}
-		fmt.Fprintf(&b, "  limits  %s\n", p.Variant)
-		for _, l := range p.Limits {
-			fmt.Fprintf(&b, "    %s: %s, takes %d %s", l.Name, l.Limit, l.Cost, l.Unit)
-			if l.Shadow {
-				b.WriteString(", in shadow mode")
-			}
-			if l.Why != "" {
-				fmt.Fprintf(&b, ": %s", l.Why)
-			}
-			b.WriteByte('\n')
-		}
-		if len(p.With) > 0 {
-			fmt.Fprintf(&b, "  with    %s\n", strings.Join(p.With, ", "))
-		}
-	}
-	if len(x.Policies) == 0 {
-		b.WriteString("there are no policies: every request is admitted\n")
-	}
-	return b.String()
+	return true, lacks + "it is denied, as on_missing says"
 }

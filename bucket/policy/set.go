@@ -18,6 +18,7 @@ type Set struct {
 	exempt []condition
 	match  matcher
 	text   string
+	made   Definition // of this, without the policies
 }
 
 // Definition is what a Set is made of.
@@ -79,6 +80,19 @@ func (d Definition) Set() (*Set, error) {
 	return s, nil
 }
 
+// Definition returns what the set is made of, its policies by name, so that another can be made that differs in something. What it
+// points to is shared with the set, and must not be changed.
+func (s *Set) Definition() Definition {
+	if s == nil {
+		return Definition{}
+	}
+	d := s.made
+	for _, p := range s.sorted {
+		d.Policies = append(d.Policies, *p)
+	}
+	return d
+}
+
 // wrongWith says what is wrong with the policies that one is decided with, and which of them, or "".
 func (s *Set) wrongWith(p *Policy) (index int, text string) {
 	for i, name := range p.With {
@@ -107,6 +121,7 @@ func (s *Set) finish(d Definition) {
 		s.sorted = append(s.sorted, p)
 	}
 	s.exempt = d.Exempt.ready(d.Attributes)
+	s.made = Definition{Attributes: d.Attributes, Units: d.Units, Exempt: d.Exempt}
 	s.match = newMatcher(s.sorted)
 }
 

@@ -83,6 +83,9 @@ func (p *Policy) variants(of string, plans map[string]Plan) map[string]*Policy {
 	for _, value := range slices.Sorted(maps.Keys(plans)) {
 		v := p.replaced(plans[value])
 		v.variant, v.label = len(p.all), of+" "+value
+		if of == "tier" && p.kinds[TierAttribute].Hash {
+			v.label = "a tier that is a secret"
+		}
 		p.all = append(p.all, v)
 		all[value] = v
 	}
