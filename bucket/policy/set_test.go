@@ -236,3 +236,35 @@ func TestPoliciesAsTaken(t *testing.T) {
 		})
 	}
 }
+
+// TestDefinition: a set made of what another is made of does the same.
+func TestDefinition(t *testing.T) {
+	s := read(t, whole)
+	d := s.Definition()
+	same, err := d.Set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, req := range []policy.Request{
+		{Attributes: attributes{"user": "ann", "route": "/v1/search", "tier": "free", "api_key": "sesame"}},
+		{Attributes: attributes{"ip": "2001:db8:1:2:3::4"}, Costs: map[string]int64{"output_tokens": 3}},
+		{Attributes: attributes{"ip": "10.1.2.3"}},
+		{Policy: "llm", Parts: []string{"acme", "large-1"}, Costs: map[string]int64{"output_tokens": 3}},
+	} {
+		want, err := s.Explain(&req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := same.Explain(&req); err != nil || got.String() != want.String() {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+	}
+	d.Policies[0].Name = "renamed"
+	if names := s.Names(); names[0] != "anonymous" {
+		t.Errorf("the set has changed: %q", names)
+	}
+	var none *policy.Set
+	if d := none.Definition(); len(d.Policies) > 0 {
+		t.Errorf("%+v", d)
+	}
+}

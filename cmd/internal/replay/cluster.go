@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -77,20 +78,28 @@ func NewCluster(ctx context.Context, nodes int, policies *policy.Set) (*Cluster,
 
 // exact returns the policies with neither leases nor sampling.
 func exact(policies *policy.Set) (*policy.Set, error) {
-	var all []policy.Policy
-	for _, name := range policies.Names() {
-		known, err := policies.Policy(name)
-		if err != nil {
-			return nil, err
+	d := policies.Definition()
+	for i := range d.Policies {
+		p := &d.Policies[i]
+		p.Sample, p.Limits = 0, direct(p.Limits)
+		for _, plans := range []*map[string]policy.Plan{&p.Tiers, &p.Overrides} {
+			*plans = maps.Clone(*plans)
+			for value, plan := range *plans {
+				plan.Limits = direct(plan.Limits)
+				(*plans)[value] = plan
+			}
 		}
-		p := *known // what it points to is shared, and not to be changed
-		p.Sample, p.Limits = 0, slices.Clone(p.Limits)
-		for i := range p.Limits {
-			p.Limits[i].Consistency = policy.Direct
-		}
-		all = append(all, p)
 	}
-	return policy.NewSet(all...)
+	return d.Set()
+}
+
+// direct returns copies of limits that are decided by the owner of a key.
+func direct(limits []policy.Limit) []policy.Limit {
+	limits = slices.Clone(limits)
+	for i := range limits {
+		limits[i].Consistency = policy.Direct
+	}
+	return limits
 }
 
 // connected waits until a node is connected to so many others.

@@ -48,3 +48,29 @@ func TestClusterIsOneBucket(t *testing.T) {
 		t.Errorf("the policies have been changed: %+v, %v", p, err)
 	}
 }
+
+// TestClusterKnowsAddresses: clients of one network that the policies take for one share a bucket, and who is exempt is.
+func TestClusterKnowsAddresses(t *testing.T) {
+	policies, err := policy.Parse("limits.yaml", []byte(`version: 1
+attributes: {ip: {ipv6: 64}}
+exempt: [{ip: 10.0.0.0/8}]
+policies: {web: {key: [ip], limits: [{rate: 1/h}]}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := replay.NewCluster(t.Context(), 2, policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	for i, c := range []struct {
+		ip      string
+		allowed bool
+	}{{"2001:db8::1", true}, {"2001:db8::2", false}, {"2001:db8:0:1::2", true}, {"10.0.0.1", true}, {"10.0.0.1", true}} {
+		req := policy.Request{Policy: "web", Attributes: map[string]string{"ip": c.ip}}
+		if d, err := cluster.Check(t.Context(), time.Unix(int64(i), 0), req); err != nil || d.Allowed != c.allowed {
+			t.Errorf("%s: %+v, %v, want %v", c.ip, d, err, c.allowed)
+		}
+	}
+}
