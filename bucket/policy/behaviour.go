@@ -74,7 +74,7 @@ func (r *reader) yes(n *yaml.Node, where string) bool {
 	if n.ShortTag() != "!!bool" {
 		r.wrong(n, "%s%s, want true or false", where, quoted(n.Value))
 	}
-	return n.Value == "true"
+	return strings.EqualFold(n.Value, "true") // YAML has True and TRUE as well
 }
 
 // sample reads a share of the checks as one in so many, or returns unread.

@@ -89,6 +89,19 @@ policies:
     limits: [{rate: 5/min, on_unreachable: local}, {rate: 6/min, on_unreachable: deny, on_owner_loss: replica}]
 `
 
+// TestParseTruth: YAML has several words for yes and no, and each says the same.
+func TestParseTruth(t *testing.T) {
+	for word, want := range map[string]bool{"true": true, "True": true, "TRUE": true, "false": false, "False": false} {
+		s, err := policy.Parse("f", []byte("version: 1\npolicies: {a: {key: [], shadow: "+word+", limits: [{rate: 1/s}]}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := s.Policy("a"); err != nil || p.Limits[0].Shadow != want {
+			t.Errorf("shadow: %s is read as %v, %v", word, p.Limits[0].Shadow, err)
+		}
+	}
+}
+
 func TestParseFailureRules(t *testing.T) {
 	s, err := policy.Parse("f", []byte(failureRules))
 	if err != nil {
