@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,33 +39,24 @@ KEY is for policies with one key attribute; others are given by --attr.`,
 			case len(attrs) == 0:
 				return errors.New("name a POLICY, or give --attr NAME=VALUE to be decided by all policies that match")
 			}
-			if len(costs) > 0 {
+			byUnit, err := costsOf(costs)
+			if err != nil {
+				return err
+			}
+			if byUnit != nil {
 				if !given(cmd, "cost") {
 					delete(req, "cost")
-				}
-				byUnit := make(map[string]int64)
-				for _, c := range costs {
-					unit, count, _ := strings.Cut(c, "=")
-					n, err := strconv.ParseInt(count, 10, 64)
-					if unit == "" || err != nil {
-						return fmt.Errorf("--costs has %q, want unit=count", c)
-					}
-					byUnit[unit] = n
 				}
 				req["costs"] = byUnit
 			}
 			if len(args) == 2 {
 				req["key_base64"] = []byte(args[1]) // a shell passes any bytes, JSON text does not
 			}
-			if len(attrs) > 0 {
-				byName := make(map[string]string)
-				for _, a := range attrs {
-					name, value, ok := strings.Cut(a, "=")
-					if !ok || name == "" {
-						return fmt.Errorf("--attr is %q, want name=value", a)
-					}
-					byName[name] = value
-				}
+			byName, err := attributesOf(attrs)
+			if err != nil {
+				return err
+			}
+			if byName != nil {
 				req["attributes"] = byName
 			}
 			if burst != "" && limit == "" {

@@ -1,5 +1,6 @@
 // Command drossel limits rates for a fleet without a central store: it runs a node of a cluster (serve), asks one
-// (check, members, ring, leases), replays a web log against a limit (replay), and shows itself (demo).
+// (check, members, ring, leases), writes, tests and applies policies (policy), replays a web log against limits (replay),
+// and shows itself (demo).
 package main
 
 import (
@@ -45,19 +46,22 @@ func main() {
 	// The first signal ends what runs politely, the second ends it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	err := root().ExecuteContext(ctx)
+	os.Exit(execute(ctx, root()))
+}
+
+// execute runs a command, prints its error, and returns its exit code.
+func execute(ctx context.Context, cmd *cobra.Command) int {
+	err := cmd.ExecuteContext(ctx)
 	if err == nil {
-		os.Exit(exitYes)
-	}
-	code := exitNo
-	var e *exit
-	if errors.As(err, &e) {
-		code = e.code
+		return exitYes
 	}
 	if err.Error() != "" {
-		fmt.Fprintln(os.Stderr, "drossel:", err)
+		fmt.Fprintln(cmd.ErrOrStderr(), "drossel:", err)
 	}
-	os.Exit(code)
+	if e, ok := errors.AsType[*exit](err); ok {
+		return e.code
+	}
+	return exitNo
 }
 
 func root() *cobra.Command {
@@ -72,6 +76,7 @@ from a copy.
   drossel demo                      see three nodes decide together
   drossel serve                     run a node, alone on loopback
   drossel check api ann             ask it
+  drossel policy init --for api     begin a file of policies
   drossel replay access.log         see who a limit would have denied
 
 Every flag can also be set in a YAML file (--config, or DROSSEL_CONFIG) under its
@@ -84,7 +89,8 @@ Exit codes: 0 yes, 1 no, denied or invalid, 2 could not tell.`,
 		PersistentPreRunE: applySettings,
 	}
 	cmd.PersistentFlags().String("config", "", "YAML `FILE` with values for flags, by their names")
-	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), policyCommand(), replayCommand(), demoCommand(), versionCommand())
+	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), policyCommand(),
+		replayCommand(), demoCommand(), versionCommand())
 	return cmd
 }
 
@@ -131,10 +137,15 @@ func offer(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// elsewhere lists the flags of the other commands: one environment, and one file, serve all.
+// elsewhere lists the flags of all other commands: one environment, and one file, serve all.
 func elsewhere(cmd *cobra.Command) (names []string) {
-	for _, other := range cmd.Root().Commands() {
-		other.LocalFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	var visit func(of *cobra.Command)
+	visit = func(of *cobra.Command) {
+		for _, other := range of.Commands() {
+			other.LocalFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+			visit(other)
+		}
 	}
+	visit(cmd.Root())
 	return names
 }

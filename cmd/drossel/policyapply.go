@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -38,11 +36,11 @@ answers.`,
 		Example: "  drossel policy apply limits.yaml --addr 127.0.0.1:7080",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readText(cmd, args[0])
+			text, err := readText(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return order(cmd, addr, "/v1/policies/apply", map[string]any{"name": args[0], "text": text})
+			return order(cmd, addr, "/v1/policies/apply", map[string]any{"name": args[0], "text": string(text)})
 		},
 	}
 	addAddr(cmd, &addr)
@@ -92,21 +90,6 @@ key again, if it has any. The exit codes are those of apply.`,
 	}
 	addAddr(cmd, &addr)
 	return cmd
-}
-
-// readText reads a file, or standard input for "-".
-func readText(cmd *cobra.Command, name string) (string, error) {
-	var text []byte
-	var err error
-	if name == "-" {
-		text, err = io.ReadAll(cmd.InOrStdin())
-	} else {
-		text, err = os.ReadFile(name)
-	}
-	if err != nil {
-		return "", unknown(fmt.Errorf("read the policies: %w", err))
-	}
-	return string(text), nil
 }
 
 // order has a node change the policies, and prints what came of it.

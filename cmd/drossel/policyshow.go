@@ -120,8 +120,9 @@ func compared(cmd *cobra.Command, addr string, args []string) (was, is namedText
 	}
 	first, err := numberOf(args[:1])
 	if _, missing := os.Stat(args[0]); len(args) == 1 && (err != nil || missing == nil) { // a file, or meant as one
-		if is.text, err = readText(cmd, args[0]); err == nil {
-			is.name = args[0]
+		var text []byte
+		if text, err = readText(args[0], cmd.InOrStdin()); err == nil {
+			is = namedText{args[0], string(text)}
 			was, err = of(0)
 		}
 		return was, is, err

@@ -75,12 +75,24 @@ func Apply(flags *pflag.FlagSet, from Sources) (warnings []string, err error) {
 func settable(flags *pflag.FlagSet) []string {
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(reserved, f.Name) {
+		if !slices.Contains(reserved, f.Name) && f.Annotations[commandLineOnly] == nil {
 			names = append(names, f.Name)
 		}
 	})
 	slices.Sort(names)
 	return names
+}
+
+const commandLineOnly = "on the command line only"
+
+// CommandLineOnly marks flags that no file and no environment sets: another command has one of that name which means something else.
+// Each must be there.
+func CommandLineOnly(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, commandLineOnly, []string{}); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
 }
 
 // variable returns the environment variable of a flag.

@@ -278,6 +278,18 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestCommandLineOnly: settings of another command's flag of that name are left alone.
+func TestCommandLineOnly(t *testing.T) {
+	flags, got := flagSet()
+	settings.CommandLineOnly(flags, "gossip", "nodes")
+	warnings, err := settings.Apply(flags, settings.Sources{
+		Environ: []string{"DROSSEL_NODES=x"}, File: "d.yaml", Text: []byte("gossip: [a, b]\n"), Elsewhere: []string{"gossip", "nodes"},
+	})
+	if err != nil || warnings != nil || got.Nodes != 1 || got.Gossip != ":7946" {
+		t.Errorf("%+v, %v, %v", got, warnings, err)
+	}
+}
+
 // FuzzApply: no file makes it panic, and every error is one of settings.
 func FuzzApply(f *testing.F) {
 	for _, text := range []string{
