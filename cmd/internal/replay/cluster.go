@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,20 +59,31 @@ func NewCluster(ctx context.Context, nodes int, policies *policy.Set) (*Cluster,
 				return network.Node(own.ID, own, secret), members
 			},
 		})
-		if err == nil {
-			c.nodes = append(c.nodes, n)
-			err = n.Start(ctx)
-		}
 		if err != nil {
 			c.Close()
 			return nil, err
 		}
+		c.nodes = append(c.nodes, n)
 	}
+	// All at once: each waits for some time for another that says which policies apply.
+	starting, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var all sync.WaitGroup
 	for _, n := range c.nodes {
-		if err := connected(ctx, n, nodes-1); err != nil {
-			c.Close()
-			return nil, err
-		}
+		all.Go(func() {
+			err := n.Start(starting)
+			if err == nil {
+				err = connected(starting, n, nodes-1)
+			}
+			if err != nil {
+				fail(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := context.Cause(starting); err != nil {
+		c.Close()
+		return nil, err
 	}
 	return c, nil
 }
