@@ -248,6 +248,9 @@ func FuzzExplain(f *testing.F) {
 	f.Add(uint8(1), "user", "", "t", "10.0.0.1", "/a", "", "silver", "b\n", int64(0), int64(-1))
 	f.Add(uint8(1), "denies", "", "", "x", "", "\x00", "", "dear", int64(1<<52), int64(1<<53))
 	f.Add(uint8(1), "some", "", "", "x", "", "\x00", "", "b", int64(2), int64(1<<53))
+	f.Add(uint8(66), "trial", "", "", "x", "", "", "", "b", int64(2), int64(1<<53))
+	f.Add(uint8(67), "some", "", "", "x", "", "large-1", "", "b", int64(2), int64(1<<53))
+	f.Add(uint8(130), "user", "", "t", "x", "", "large-1", "", "b", int64(2), int64(1<<53))
 	f.Add(uint8(2), "", "", "", "", "", "", "", "", int64(0), int64(0))
 	sets := []*policy.Set{read(f, whole), read(f, odd), nil}
 	f.Fuzz(func(t *testing.T, which uint8, name, user, tenant, ip, route, model, tier, key string, cost, tokens int64) {
@@ -265,6 +268,15 @@ func FuzzExplain(f *testing.F) {
 		}
 		if key != "" {
 			req.Attributes["api_key"] = key + "☃"
+		}
+		switch { // the key outright
+		case name == "" || which < 64:
+		case name == "trial" && s == sets[0], name == "some": // which are keyed by a secret
+			req.Key = key + "☃"
+		case which < 128:
+			req.Key = user
+		default:
+			req.Parts = []string{tenant, model}[:which%3]
 		}
 		if tokens != 0 {
 			req.Costs = map[string]int64{"output_tokens": tokens}
