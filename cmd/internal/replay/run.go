@@ -23,9 +23,9 @@ type Limiter interface {
 
 // Options say how to replay. The zero Options put the whole log into one bucket of a policy without a name.
 type Options struct {
-	// Policy is the name that each request carries.
+	// Policy is the name that each request carries; "" has all policies apply that match.
 	Policy string
-	// Key are the attributes that make the key, each of weblog.AttributeNames. An entry that lacks one is not checked: it
+	// Key are the attributes that make the key, each of weblog.AttributeNames, or several with "|" between them, as in a policy. An entry that lacks one is not checked: it
 	// would share a bucket with strangers. None: all entries have one key, which is empty.
 	Key []string
 	// Top bounds the list of denied keys; 0 means 10.
@@ -44,10 +44,12 @@ type Options struct {
 // report up to there. The error wraps ErrAttribute, and there is no report, if the key can't be had from a log.
 func Run(ctx context.Context, web *weblog.Log, lim Limiter, opt Options) (*Report, error) {
 	known := weblog.AttributeNames()
-	for _, name := range opt.Key {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("key attribute %q is %w, which has %s; take one of them as key", name, ErrAttribute,
-				strings.Join(known, ", "))
+	for _, part := range opt.Key {
+		for name := range strings.SplitSeq(part, "|") {
+			if !slices.Contains(known, name) {
+				return nil, fmt.Errorf("key attribute %q is %w, which has %s; take one of them as key", name, ErrAttribute,
+					strings.Join(known, ", "))
+			}
 		}
 	}
 	t := newTally(web, opt)
