@@ -34,17 +34,27 @@ func (n *Node) Apply(ctx context.Context, name, text string) (Applied, error) {
 	return n.apply(ctx, Edition{Name: name, Text: text})
 }
 
-// Rollback applies the text of an edition before, by its number, as a new edition. The error wraps ErrNoEdition if the node does not
-// know it.
+// Rollback applies the text of an edition before, by its number, as a new edition: of the one before the present one if that is 0. The
+// error wraps ErrNoEdition if the node does not know it.
 func (n *Node) Rollback(ctx context.Context, number uint64) (Applied, error) {
-	if number == 0 {
-		return Applied{}, fmt.Errorf("%w: number 0", ErrNoEdition)
-	}
-	old, err := n.Edition(number)
+	old, err := n.before(number)
 	if err != nil {
 		return Applied{}, err
 	}
-	return n.apply(ctx, Edition{Name: old.Name, Text: old.Text, Withdrawn: old.Withdrawn, Back: number})
+	return n.apply(ctx, Edition{Name: old.Name, Text: old.Text, Withdrawn: old.Withdrawn, Back: old.Number})
+}
+
+// before returns the newest edition of that number, or of any, which is not the present one.
+func (n *Node) before(number uint64) (Edition, error) {
+	n.editions.mu.Lock()
+	defer n.editions.mu.Unlock()
+	present := n.editions.newest.Load()
+	for i := len(n.editions.history) - 1; i >= 0; i-- {
+		if e := n.editions.history[i]; present.After(&e) && (number == 0 || e.Number == number) {
+			return e, nil
+		}
+	}
+	return Edition{}, fmt.Errorf("%w before %v: this node remembers the last %d that it has heard of", ErrNoEdition, present, MaxEditions)
 }
 
 // Withdraw ends the applying of editions: nodes go by their own policies again, until another is applied.

@@ -82,7 +82,7 @@ func (n *Node) alone(req *policy.Request, d *policy.Decision) (*plan, *policy.Re
 		if named, err = b.rule(req.Policy); err != nil {
 			return nil, nil, err
 		}
-		if named.only != nil && !b.exempts {
+		if named.only != nil && !(b.exempts && b.set.Exempt(req)) {
 			return named.only, req, nil
 		}
 	}

@@ -18,6 +18,7 @@ type book struct {
 	// exempts says that some requests are exempt: those that name a policy have to be looked at as well.
 	exempts bool
 	from    Source
+	version uint64 // of its limits
 }
 
 // rule is one policy of a book.
@@ -36,8 +37,8 @@ type rule struct {
 type plans struct{ real, shadow *plan }
 
 // newBook makes a set of policies ready. What is counted of a policy goes on.
-func (n *Node) newBook(set *policy.Set, from Source) (*book, error) {
-	b := &book{set: set, from: from, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts()}
+func (n *Node) newBook(set *policy.Set, from Source, version uint64) (*book, error) {
+	b := &book{set: set, from: from, version: version, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts()}
 	for _, name := range set.Names() {
 		p, err := set.Policy(name)
 		if err != nil {
@@ -63,18 +64,21 @@ func (n *Node) newRule(b *book, p *policy.Policy) (r *rule, err error) {
 	r = &rule{book: b, policy: p}
 	c := n.countsOf(p.Name)
 	m, shadow := &memo{seed: maphash.MakeSeed()}, (*memo)(nil)
+	if p.HasSecret() {
+		m = nil
+	}
 	for _, v := range p.Variants() {
 		var of plans
 		if e := v.Enforced(); e != nil && !v.Unlimited {
-			if of.real, err = n.newPlan(e, b.from.version(), c, m); err != nil {
+			if of.real, err = n.newPlan(e, b.version, c, m); err != nil {
 				return nil, err
 			}
 		}
 		if s := v.Shadowed(); s != nil {
-			if shadow == nil {
+			if shadow == nil && m != nil {
 				shadow = &memo{seed: maphash.MakeSeed()}
 			}
-			if of.shadow, err = n.newPlan(s, b.from.version(), c, shadow); err != nil {
+			if of.shadow, err = n.newPlan(s, b.version, c, shadow); err != nil {
 				return nil, err
 			}
 		}

@@ -88,12 +88,15 @@ func (pl *plan) finish(ctx context.Context, q *question, req *policy.Request, l 
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		if !l.abandon(c) {
+		abandoned := l.abandon(c)
+		if !abandoned {
 			<-c.done // it is being completed this moment
 		}
-		c.recycle()
-		q.forget(l)
-		return false, ctx.Err()
+		if abandoned || !q.shadow { // whose answer is welcome, late as it is
+			c.recycle()
+			q.forget(l)
+			return false, ctx.Err()
+		}
 	}
 	a, begun, asked := c.answer, c.begun, c.asked
 	c.recycle()

@@ -91,6 +91,7 @@ type question struct {
 	hold *pledge // if the cost is to be taken aside
 
 	look   bool
+	shadow bool         // it is asked for a limit in shadow mode
 	leases bool         // the owner may lend
 	demand lease.Demand // what is known of it here
 	owed   int64        // part of cost that is not the request's own, but that of sampled ones before
@@ -104,7 +105,7 @@ func (pl *plan) read(req *policy.Request, q *question) (err error) {
 		return err
 	}
 	q.look = req.CheckOnly
-	byKey := req.Parts == nil && !pl.inline
+	byKey := req.Parts == nil && pl.memo != nil
 	if byKey {
 		if k := pl.memo.find(req.Key); k != nil {
 			q.id, q.part = k.id, k.part

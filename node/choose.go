@@ -11,7 +11,7 @@ import (
 
 // check decides a request that names the policy of a rule.
 func (r *rule) check(ctx context.Context, n *Node, req *policy.Request, d *policy.Decision) error {
-	if r.only != nil && !r.book.exempts { // nearly always
+	if r.only != nil && !(r.book.exempts && r.book.set.Exempt(req)) { // nearly always
 		return r.only.check(ctx, req, d)
 	}
 	return n.choose(ctx, r.book, r, req, d)
@@ -46,7 +46,7 @@ func (n *Node) legsOf(b *book, named *rule, req *policy.Request, d *policy.Decis
 	if named != nil && len(rules) > 1 {
 		attributes = named.attributes(req)
 	}
-	var unlimited *rule
+	var unlimited, unseen *rule
 	for _, r := range rules {
 		one := *req
 		if r != named {
@@ -61,11 +61,15 @@ func (n *Node) legsOf(b *book, named *rule, req *policy.Request, d *policy.Decis
 			if pl == nil || !pl.policy.Applies(&one) {
 				continue
 			}
-			all = append(all, leg{plan: pl, req: one, shadow: pl == of.shadow})
+			shadow := pl == of.shadow
+			all = append(all, leg{plan: pl, req: one, shadow: shadow, q: question{shadow: shadow}})
 			err := pl.read(&one, &all[len(all)-1].q)
 			switch missing := errors.Is(err, policy.ErrMissingKey); {
 			case err == nil:
-			case missing && r.policy.OnMissing == policy.MissingSkip, missing && pl == of.shadow && r.policy.OnMissing == policy.MissingDeny:
+			case shadow: // what is only tried out refuses nobody
+				unseen = r
+				fallthrough
+			case missing && r.policy.OnMissing == policy.MissingSkip:
 				all = all[:len(all)-1]
 			case missing && r.policy.OnMissing == policy.MissingDeny:
 				*d = policy.Decision{Never: true, DecidedBy: policy.MissingKey, Policy: pl.name, Node: n.name}
@@ -82,10 +86,13 @@ func (n *Node) legsOf(b *book, named *rule, req *policy.Request, d *policy.Decis
 		return all, nil
 	}
 	*d = policy.Decision{Allowed: true, DecidedBy: policy.NoPolicy, Node: n.name}
-	if unlimited != nil {
+	switch {
+	case unlimited != nil:
 		d.DecidedBy, d.Policy = policy.Exempt, unlimited.policy.Name
 		n.counters.exempt.Add(1)
-	} else {
+	case unseen != nil:
+		d.DecidedBy, d.Policy = policy.Shadow, unseen.policy.Name
+	default:
 		n.counters.noPolicy.Add(1)
 	}
 	return nil, nil

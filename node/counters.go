@@ -45,6 +45,9 @@ func (pl *plan) count(q *question, allowed bool, w where) {
 		q.hold.by = w
 		return
 	}
+	if q.shadow { // that only looks
+		return
+	}
 	pl.add(q.part, allowed, w)
 }
 

@@ -49,6 +49,7 @@ type editions struct {
 func (n *Node) SetPolicies(set *policy.Set, from Source) error {
 	n.replacing.Lock()
 	defer n.replacing.Unlock()
+	from.Revision = n.editions.rising(set, from)
 	if e := n.editions.newest.Load(); e == nil || e.Withdrawn {
 		if err := n.use(set, from); err != nil {
 			return err
@@ -58,6 +59,29 @@ func (n *Node) SetPolicies(set *policy.Set, from Source) error {
 	defer n.editions.mu.Unlock()
 	n.editions.own, n.editions.from, n.editions.failure = set, from, nil
 	return nil
+}
+
+// rising is the revision of policies, but higher than that of others before from the same kind of source: who brings an old file back
+// means it.
+func (e *editions) rising(set *policy.Set, from Source) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if was := e.from; was.Kind == from.Kind && was.Revision != 0 && from.Revision <= was.Revision {
+		if e.own.Text() == set.Text() {
+			return was.Revision
+		}
+		return was.Revision + 1
+	}
+	return from.Revision
+}
+
+// version orders the policies that a source has. Once an edition was withdrawn they are newer than it.
+func (n *Node) version(from Source) uint64 {
+	v := from.version()
+	if e := n.editions.newest.Load(); e != nil && e.Withdrawn {
+		v = max(v, e.source().version())
+	}
+	return v
 }
 
 // PoliciesFailed notes that the node's own source of policies has none that can be used. The node goes on as before. Nil says that
@@ -72,7 +96,7 @@ func (n *Node) PoliciesFailed(err error) {
 
 // use puts policies in place. The caller holds replacing.
 func (n *Node) use(set *policy.Set, from Source) error {
-	b, err := n.newBook(set, from)
+	b, err := n.newBook(set, from, n.version(from))
 	if err != nil {
 		return err
 	}
@@ -102,7 +126,9 @@ func (n *Node) adopt(e Edition) (adopted, kept bool, err error) {
 		set, from = n.editions.own, n.editions.from
 		n.editions.mu.Unlock()
 	}
+	was := n.editions.newest.Swap(&e) // whose version the policies have
 	if err := n.use(set, from); err != nil {
+		n.editions.newest.Store(was)
 		n.editions.refused.Add(1)
 		return false, false, err
 	}
@@ -137,7 +163,9 @@ func (n *Node) remember(e Edition) {
 // read checks an edition, and reads its policies.
 func (e *Edition) read() (*policy.Set, error) {
 	switch {
-	case e.Digest != digestOf(e.Withdrawn, e.Text) || e.Number == 0 || e.Number >= 1<<(revisionBits-24):
+	case e.Number == 0 || e.Number >= 1<<(revisionBits-24):
+		return nil, fmt.Errorf("an edition of the policies with number %d, want 1 to 2^38", e.Number)
+	case e.Digest != digestOf(e.Withdrawn, e.Text):
 		return nil, fmt.Errorf("edition %d of the policies does not have the digest %.16s", e.Number, e.Digest)
 	case e.Withdrawn:
 		return nil, nil
@@ -160,12 +188,16 @@ func (n *Node) load() error {
 		}
 	}
 	e := n.editions.newest.Load()
-	if e == nil || e.Withdrawn {
+	if e == nil {
 		return nil
 	}
 	set, err := e.read()
+	from := e.source()
+	if e.Withdrawn {
+		set, from = n.editions.own, n.editions.from
+	}
 	if err == nil {
-		err = n.use(set, e.source())
+		err = n.use(set, from)
 	}
 	if err != nil {
 		return fmt.Errorf("edition %v of the policies, as it was kept: %w", e, err)

@@ -267,3 +267,54 @@ func TestOwnSource(t *testing.T) {
 		t.Error("a source goes before a higher one")
 	}
 }
+
+// used takes all that a key of a policy has, and returns how much that was.
+func used(t *testing.T, n *Node, key string) (admitted int) {
+	t.Helper()
+	for range 100 {
+		if check(t, n, policy.Request{Policy: "api", Key: key}).Allowed {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+// TestOldPoliciesComeBack: keys that are in use go by a node's own policies again when an edition is withdrawn, also after a restart,
+// and by a file that is older than the one before it.
+func TestOldPoliciesComeBack(t *testing.T) {
+	file := func(n *Node, burst int, revision uint64) {
+		t.Helper()
+		s, err := policy.Parse("limits.yaml", []byte(text(burst)))
+		if err == nil {
+			err = n.SetPolicies(s, Source{Kind: SourceFile, Name: "limits.yaml", Revision: revision})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := new(keeper)
+	n := start(t, Config{Store: k})
+	file(n, 5, 1000)
+	apply(t, n, text(50))
+	check(t, n, policy.Request{Policy: "api", Key: "ann"})
+	check(t, n, policy.Request{Policy: "api", Key: "bob"})
+	if _, err := n.Withdraw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := used(t, n, "ann"); got > 5 {
+		t.Errorf("%d are admitted after the edition was withdrawn, of a limit of 5", got)
+	}
+	file(n, 20, 2000)
+	check(t, n, policy.Request{Policy: "api", Key: "carl"})
+	file(n, 5, 1000) // as mv of the file before does
+	for _, key := range []string{"bob", "carl"} {
+		if got := used(t, n, key); got > 5 {
+			t.Errorf("%d of %s are admitted, of a limit of 5 that is in the file again", got, key)
+		}
+	}
+	again := start(t, Config{Store: k})
+	file(again, 7, 500)
+	if got := used(t, again, "dora"); got != 7 {
+		t.Errorf("%d are admitted after a restart, want 7", got)
+	}
+}

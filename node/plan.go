@@ -32,7 +32,7 @@ type plan struct {
 	rules   rules
 	shares  *shares
 	counts  *counts
-	memo    *memo    // nil if inline
+	memo    *memo    // nil if inline, or if the key is a secret
 	sampler *sampler // nil if every check is decided
 }
 
@@ -99,7 +99,11 @@ func (pl *plan) intern() (err error) {
 		}
 	}
 	pl.plain = pl.inline || pl.policy.Plain()
-	pl.rules = rulesOf(pl.limits)
+	lacks := func(int) bool { return false }
+	if !pl.inline {
+		lacks = pl.policy.Lacks
+	}
+	pl.rules = rulesOf(pl.limits, lacks)
 	pl.group, err = pl.node.limits.InternAs(limits, pl.version)
 	return err
 }

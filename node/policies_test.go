@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/transport/mem"
 )
 
 // set reads policies.
@@ -398,6 +400,155 @@ policies: {api: {key: [api_key], limits: [{rate: 1000/s}]}}
 		told := asText(t, nodes[1].Leases(t.Context()))
 		if !strings.Contains(told, `"..."`) || strings.Contains(told, "sesame") {
 			t.Error(told)
+		}
+	})
+}
+
+// TestShadowHoldsNobodyUp: a check waits for a limit in shadow mode no longer than an answer usually takes, and is neither degraded nor
+// refused for its sake.
+func TestShadowHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cut atomic.Bool
+		network := &mem.Network{
+			Delay: func(_, _ string) time.Duration {
+				if cut.Load() {
+					return 10 * time.Second
+				}
+				return time.Millisecond
+			},
+			After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+		}
+		nodes := cluster(t, network, 3, func(_ int, c *Config) {
+			c.Policies, c.Deadline = set(t, `
+policies:
+  api: {key: [user], limits: [{rate: 1/h, burst: 100000}, {name: s, rate: 1/h, burst: 1, shadow: true}]}
+  trial: {key: [user], shadow: true, limits: [{rate: 1/h, burst: 1}]}
+`), 500*time.Millisecond
+		})
+		n := nodes[0]
+		r, v, req := n.book.Load().rules["api"], n.view.Load(), policy.Request{}
+		for i := 0; ; i++ { // enforced here, its shadow elsewhere
+			req.Key = fmt.Sprint(i)
+			var a, b question
+			if err := errors.Join(r.plans[0].real.read(&req, &a), r.plans[0].shadow.read(&req, &b)); err != nil {
+				t.Fatal(err)
+			}
+			if v.owner(a.part) == v.self && v.owner(b.part) != v.self {
+				break
+			}
+		}
+		req.Policy = "api"
+		ask := func(within time.Duration, shadow bool) {
+			t.Helper()
+			begun := time.Now()
+			d := check(t, n, req)
+			if took := time.Since(begun); took > within || !d.Allowed || d.Degraded || d.ShadowDenied != shadow {
+				t.Errorf("after %v: %+v, want no more than %v", took, d, within)
+			}
+		}
+		ask(3*time.Millisecond, false)
+		ask(3*time.Millisecond, true)
+		cut.Store(true)
+		ask(10*time.Millisecond, false)
+		req.Policy = "trial"
+		for range 10 {
+			req.Key += "x"
+			ask(10*time.Millisecond, false)
+		}
+		cut.Store(false)
+		time.Sleep(20 * time.Second)
+	})
+}
+
+// TestShadowRefusesNobody: what is wrong with a request for a limit in shadow mode is nobody's error; and a look at one counts nothing.
+func TestShadowRefusesNobody(t *testing.T) {
+	n := start(t, Config{Policies: set(t, `
+attributes: {ip: {ipv4: 32}}
+policies:
+  real: {key: [user], limits: [{rate: 1/h, burst: 3}]}
+  trial: {key: [ip], limits: [{rate: 1/h, burst: 1, shadow: true}]}
+`)})
+	for _, a := range []attributes{{"user": "ann"}, {"user": "ann", "ip": "unknown"}} {
+		if d := check(t, n, policy.Request{Attributes: a}); !d.Allowed || d.DecidedBy != policy.Owner {
+			t.Errorf("%v: %+v", a, d)
+		}
+	}
+	if d := check(t, n, policy.Request{Policy: "trial"}); !d.Allowed || d.DecidedBy != policy.Shadow {
+		t.Errorf("%+v", d)
+	}
+	for range 10 {
+		check(t, n, policy.Request{Attributes: attributes{"user": "bob", "ip": "192.0.2.1"}, CheckOnly: true})
+	}
+	for _, p := range n.Stats().Policies {
+		if p.ShadowAllowed+p.ShadowDenied+p.Denied > 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestTierFlap: a key of which requests come in two tiers keeps what was taken of a limit that one of them lacks.
+func TestTierFlap(t *testing.T) {
+	n := start(t, Config{Policies: set(t, `
+policies:
+  api:
+    key: [user]
+    limits: [{rate: 1000/s}, {name: daily, quota: 5/day}, {name: tried, rate: 1/h, burst: 2, shadow: true}]
+    tiers: {trial: {limits: [{rate: 1000/s}]}, more: {limits: [{name: extra, rate: 1/h, burst: 3}]}}
+`)})
+	admitted, shadow := map[string]int{}, 0
+	for i := range 99 {
+		tier := []string{"", "trial", "more"}[i%3]
+		d := check(t, n, policy.Request{Policy: "api", Key: "ann", Attributes: attributes{"tier": tier}})
+		if d.Allowed {
+			admitted[tier]++
+		}
+		if d.ShadowDenied {
+			shadow++
+		}
+	}
+	if admitted[""] != 5 || admitted["trial"] != 33 || admitted["more"] != 3 || shadow != 31 {
+		t.Errorf("%v admitted, and a limit in shadow mode would have denied %d", admitted, shadow)
+	}
+	if n := n.Stats().Table.Groups; n != 2 {
+		t.Errorf("%d groups of one key, want one, and one of what is in shadow mode", n)
+	}
+}
+
+// TestSameFileOtherTimes: nodes whose files have the same text at different times go by tiers as if they were one.
+func TestSameFileOtherTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := set(t, `
+policies:
+  api:
+    key: [user]
+    limits: [{rate: 1/h, burst: 5}]
+    tiers: {pro: {limits: [{rate: 1/h, burst: 1000}]}}
+`)
+		nodes := togetherCluster(t, 2, s, time.Millisecond)
+		for i, n := range nodes {
+			if err := n.SetPolicies(s, Source{Kind: SourceFile, Name: "limits.yaml", Revision: uint64(1000 - i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		for _, n := range nodes {
+			if s := n.PolicyStatus(); s.Revision != 1000 {
+				t.Errorf("%s has revision %d of the file, want the highest", n.Name(), s.Revision)
+			}
+		}
+		key := keyOwnedBy(t, nodes[1], "k")
+		ask := func(n *Node, tier string) policy.Decision {
+			return check(t, n, policy.Request{Policy: "api", Key: key, Attributes: attributes{"tier": tier}})
+		}
+		ask(nodes[0], "pro")
+		admitted := 0
+		for range 100 {
+			if ask(nodes[1], "free").Allowed {
+				admitted++
+			}
+		}
+		if admitted > 5 {
+			t.Errorf("%d of tier free are admitted, by a limit of 5", admitted)
 		}
 	})
 }

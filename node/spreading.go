@@ -45,6 +45,47 @@ func (e editionName) edition() *Edition {
 	return &Edition{Number: e.Number, Digest: e.Digest}
 }
 
+// comparison is what one node tells another.
+type comparison struct {
+	editionName
+	// Own are the policies of the node's own source.
+	Own ownPolicies `json:"own"`
+}
+
+// ownPolicies names policies of a node's own source. Nodes with the same text take the highest of their revisions for that of all: files
+// have come to them at different times.
+type ownPolicies struct {
+	Kind     SourceKind `json:"kind"`
+	Digest   string     `json:"digest"`
+	Revision uint64     `json:"revision"`
+}
+
+// comparison returns what this node tells others.
+func (n *Node) comparison() comparison {
+	n.editions.mu.Lock()
+	defer n.editions.mu.Unlock()
+	c := comparison{editionName: n.editions.newest.Load().name()}
+	if from := n.editions.from; from.Revision != 0 && n.editions.own.Text() != "" {
+		c.Own = ownPolicies{from.Kind, digestOf(false, n.editions.own.Text()), from.Revision}
+	}
+	return c
+}
+
+// heard takes in which policies another node has of its own source.
+func (n *Node) heard(its ownPolicies) {
+	own := n.comparison().Own
+	if own.Digest == "" || own.Digest != its.Digest || own.Kind != its.Kind || its.Revision <= own.Revision {
+		return
+	}
+	n.editions.mu.Lock()
+	set, from := n.editions.own, n.editions.from
+	n.editions.mu.Unlock()
+	from.Revision = its.Revision
+	if err := n.SetPolicies(set, from); err != nil {
+		n.log.Error("policies that are used already are refused", "error", err)
+	}
+}
+
 // after says whether an edition of that name wins over one that may be nil.
 func (e editionName) after(other *Edition) bool {
 	return e != editionName{} && e.edition().After(other)
@@ -107,13 +148,17 @@ func (n *Node) compareAll(ctx context.Context) (answered int) {
 func (n *Node) compare(ctx context.Context, l *link) (has editionName, err error) {
 	asking, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
-	own, err := json.Marshal(n.editions.newest.Load().name())
+	own, err := json.Marshal(n.comparison())
 	if err != nil {
 		return has, err
 	}
 	reply, err := l.bulk.call(asking, transport.CompareEditions, own)
+	var its comparison
 	if err == nil {
-		err = json.Unmarshal(reply, &has)
+		err = json.Unmarshal(reply, &its)
+	}
+	if has = its.editionName; err == nil {
+		n.heard(its.Own)
 	}
 	if err == nil && has.after(n.editions.newest.Load()) {
 		err = n.fetchEdition(ctx, l)
@@ -143,12 +188,12 @@ func (n *Node) fetchEdition(ctx context.Context, l *link) error {
 
 // compared answers a node that tells its edition: with this node's own. One that wins is fetched.
 func (n *Node) compared(from transport.Hello, body []byte) ([]byte, error) {
-	var its editionName
+	var its comparison
 	if err := json.Unmarshal(body, &its); err != nil {
 		return nil, fmt.Errorf("the name of an edition: %w", err)
 	}
-	own := n.editions.newest.Load()
-	if its.after(own) {
+	n.heard(its.Own)
+	if its.after(n.editions.newest.Load()) {
 		for _, l := range n.peers() {
 			if l.member.ID == from.ID {
 				select {
@@ -158,17 +203,18 @@ func (n *Node) compared(from transport.Hello, body []byte) ([]byte, error) {
 			}
 		}
 	}
-	return json.Marshal(own.name())
+	return json.Marshal(n.comparison())
 }
 
 // learnEditions asks the others before the node is ready, so that it does not begin with policies that have been replaced. It waits for
-// one answer, for some time, if there is anybody to ask.
+// one answer, for some time, if it is connected to anybody.
 func (n *Node) learnEditions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	looks := time.NewTicker(applyLook)
 	defer looks.Stop()
-	for len(n.peers()) > 0 && n.compareAll(ctx) == 0 {
+	up := func(l *link) bool { return l.isUp() }
+	for slices.ContainsFunc(n.peers(), up) && n.compareAll(ctx) == 0 {
 		select {
 		case <-ctx.Done():
 			n.log.Warn("no other node has said which policies apply: this one begins with its own")

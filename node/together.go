@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/bits"
 	"slices"
 	"sync"
@@ -78,10 +79,11 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		}
 	}
 	for i := range legs {
-		if l := &legs[i]; l.call != nil {
+		if l := &legs[i]; l.call != nil && !l.shadow {
 			l.done, l.err = l.plan.finish(ctx, &l.q, &l.req, l.link, l.call, &l.d)
 		}
 	}
+	legs.finishShadows(ctx, n)
 	var seeking sync.WaitGroup // seldom
 	for i := range legs {
 		if l := &legs[i]; !l.done && l.err == nil {
@@ -96,6 +98,35 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 	}
 	seeking.Wait()
 }
+
+// errUnseen is the error of a leg in shadow mode that nobody has answered soon enough.
+var errUnseen = errors.New("a limit in shadow mode was not asked in time")
+
+// finishShadows waits for the legs in shadow mode as long as an answer usually takes, since they were asked, and no longer: what is only
+// tried out holds nobody up.
+func (legs together) finishShadows(ctx context.Context, n *Node) {
+	for i := range legs {
+		l := &legs[i]
+		if !l.shadow || l.done {
+			continue
+		}
+		if l.call != nil {
+			waiting, cancel := context.WithTimeout(ctx, max(0, l.call.begun+max(shadowPatience, shadowTrips*l.link.trip.get())-n.elapsed()))
+			l.done, l.err = l.plan.finish(waiting, &l.q, &l.req, l.link, l.call, &l.d)
+			cancel()
+		}
+		if !l.done {
+			l.err = errUnseen
+		}
+	}
+}
+
+// A leg in shadow mode is waited for as long as shadowTrips round trips take, and for shadowPatience at least: how long one takes is only
+// learnt from those that were waited for.
+const (
+	shadowTrips    = 2
+	shadowPatience = 5 * time.Millisecond
+)
 
 // costsOf returns what a question costs each limit.
 func (pl *plan) costsOf(q *question) []int64 {
@@ -142,7 +173,7 @@ func (legs together) settle(n *Node, last bool, d *policy.Decision) (done bool, 
 	}
 	switch {
 	case legs[speaks].shadow: // so all are
-		d.Allowed, d.Overage, d.Never, d.RetryAfter = true, false, false, 0
+		d.Allowed, d.Degraded, d.Overage, d.Never, d.RetryAfter = true, false, false, false, 0
 		d.DecidedBy, d.Policy = policy.Shadow, legs[speaks].plan.name
 	case admit && !commit && !look: // all would have admitted, but not at a time
 		d.Allowed, d.Overage, d.RetryAfter = false, false, retryHolds

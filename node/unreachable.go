@@ -24,10 +24,13 @@ type rules struct {
 	local  [policy.MaxLimits]uint8 // which
 }
 
-func rulesOf(limits []policy.Limit) rules {
-	r := rules{denies: -1}
+func rulesOf(limits []policy.Limit, lacks func(i int) bool) rules {
+	r := rules{denies: -1, least: -1}
 	for i, l := range limits {
-		if l.Most() < limits[r.least].Most() {
+		if lacks(i) { // requests take nothing of it, and it has no say
+			continue
+		}
+		if r.least < 0 || l.Most() < limits[r.least].Most() {
 			r.least = i
 		}
 		switch l.OnUnreachable {
@@ -52,7 +55,9 @@ type ruleCounts [policy.UnreachableAllow + 1]atomic.Uint64
 func (pl *plan) unreachable(v *view, q *question, d *policy.Decision) {
 	which := pl.byRule(v, q, d)
 	d.Degraded = true
-	pl.node.byRule[pl.limits[which].OnUnreachable].Add(1)
+	if !q.shadow {
+		pl.node.byRule[pl.limits[which].OnUnreachable].Add(1)
+	}
 	pl.count(q, d.Allowed, decidedByRule)
 }
 

@@ -45,7 +45,7 @@ func (p *Policy) wrongWeights() (wrong []string) {
 			least = l.Most()
 		}
 	}
-	if !slices.ContainsFunc(p.Limits, func(l Limit) bool { return unitOf(l.Unit) == unit }) {
+	if !p.counts(unit) {
 		wrong = append(wrong, fmt.Sprintf("cost: %s %s: want one that some limit has", noSuchUnit, quoted(unit)))
 	}
 	check := func(of string, weight, from int64) {
@@ -65,6 +65,18 @@ func (p *Policy) wrongWeights() (wrong []string) {
 	}
 	check("default", w.Default, 0)
 	return wrong
+}
+
+// counts says whether some limit of the policy counts a unit, also of a tier or an override.
+func (p *Policy) counts(unit string) bool {
+	of := func(l Limit) bool { return unitOf(l.Unit) == unit }
+	found := slices.ContainsFunc(p.Limits, of)
+	for _, plans := range p.plans() {
+		for _, plan := range plans.plans {
+			found = found || slices.ContainsFunc(plan.Limits, of)
+		}
+	}
+	return found
 }
 
 const noSuchUnit = "no limit of the policy counts unit"
@@ -145,13 +157,13 @@ func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
 	if err := p.checkCosts(req); err != nil || len(p.Limits) == 0 {
 		return 0, nil, err
 	}
-	if len(p.units) == 1 && p.applies == nil {
+	if len(p.units) == 1 && p.applies == nil && p.lacks == nil {
 		cost, err = p.costIn(p.units[0], req)
 		return cost, nil, err
 	}
 	each = make([]int64, len(p.Limits))
 	for i, l := range p.Limits {
-		if p.applies != nil && !p.applies[i].holds(p, req) {
+		if p.Lacks(i) || p.applies != nil && !p.applies[i].holds(p, req) {
 			continue
 		}
 		if each[i], err = p.costIn(unitOf(l.Unit), req); err != nil {
@@ -165,7 +177,14 @@ func (p *Policy) Costs(req *Request) (cost int64, each []int64, err error) {
 func (p *Policy) IsConditional() bool { return p.applies != nil }
 
 // Applies says whether any limit of the policy has to do with a request, by its condition. The policy is one of a Set.
-func (p *Policy) Applies(req *Request) bool { return p.applies == nil || one(p.applies, p, req) >= 0 }
+func (p *Policy) Applies(req *Request) bool {
+	for i, c := range p.applies {
+		if !p.Lacks(i) && c.holds(p, req) {
+			return true
+		}
+	}
+	return p.applies == nil
+}
 
 // Plain says whether a request that brings no costs by unit costs each limit what its Cost says. The policy is one of a Set.
 func (p *Policy) Plain() bool { return p.plain }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -221,6 +222,13 @@ func (p *Policy) value(req *Request, name string) string {
 		}
 	}
 	return ""
+}
+
+// HasSecret says whether a part of the key is a secret. The policy is one of a Set.
+func (p *Policy) HasSecret() bool {
+	return slices.ContainsFunc(p.parts, func(part part) bool {
+		return slices.ContainsFunc(part.kinds, func(a Attribute) bool { return a.Hash })
+	})
 }
 
 // EachPart calls for each part of a key that is given outright, with the attribute that it is the value of. The policy is one of a Set.

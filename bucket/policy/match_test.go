@@ -247,6 +247,41 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// TestOverrides: an override is for the key that it is written as, whatever way of writing, and for no other.
+func TestOverrides(t *testing.T) {
+	s := read(t, `version: 1
+attributes: {ip: {ipv4: 24, ipv6: 64}}
+policies:
+  addresses: {key: [ip], limits: [{rate: 1/s}], overrides: {"2001:DB8::1": {unlimited: true}, 10.0.0.5: {unlimited: true}}}
+  devices: {key: ["user|device"], limits: [{rate: 1/s}], overrides: {acme: {unlimited: true}}}
+  both: {key: [tenant, ip], limits: [{rate: 1/s}], overrides: {"acme|10.0.0.5": {unlimited: true}}}
+`)
+	for _, c := range []struct {
+		policy string
+		req    policy.Request
+		want   bool
+	}{
+		{"addresses", policy.Request{Key: "2001:db8::2"}, true},
+		{"addresses", policy.Request{Key: "2001:db8:0:1::2"}, false},
+		{"addresses", policy.Request{Attributes: attributes{"ip": "::ffff:10.0.0.77"}}, true},
+		{"addresses", policy.Request{Key: "10.0.1.5"}, false},
+		{"devices", policy.Request{Key: "acme"}, true},
+		{"devices", policy.Request{Attributes: attributes{"user": "acme", "device": "x"}}, true},
+		{"devices", policy.Request{Attributes: attributes{"device": "acme"}}, false},
+		{"both", policy.Request{Parts: []string{"acme", "10.0.0.9"}}, true},
+		{"both", policy.Request{Parts: []string{"acme", "10.0.1.9"}}, false},
+		{"both", policy.Request{Parts: []string{"acme|10.0.0.9", ""}}, false},
+	} {
+		p, err := s.Policy(c.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.For(&c.req).Unlimited; got != c.want {
+			t.Errorf("%s %+v: %v", c.policy, c.req, got)
+		}
+	}
+}
+
 func TestShadowIsApart(t *testing.T) {
 	s := read(t, `version: 1
 policies:

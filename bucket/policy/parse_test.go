@@ -213,6 +213,19 @@ func TestParseRefuses(t *testing.T) {
 			`3:53: policy "api": tier "a": unknown field "limit": did you mean "limits"?`},
 		{"override without a key", one("key: [], limits: [{rate: 1/s}], overrides: {a: {unlimited: true}}"),
 			`3:52: policy "api": overrides: the policy has no key: leave them out`},
+		{"override of two parts", one("key: [a], limits: [{rate: 1/s}], overrides: {x|y: {unlimited: true}}"),
+			`3:53: policy "api": overrides: "x|y" has 2 parts, and the key has 1: write them with | between them`},
+		{"override twice", "version: 1\nattributes: {ip: {ipv6: 64}}\npolicies:\n" +
+			"  api: {key: [ip], limits: [{rate: 1/s}], overrides: {'2001:db8::1': {unlimited: true}, '2001:db8::/64': {unlimited: true}}}\n",
+			`4:54: policy "api": overrides: "2001:db8::/64" and "2001:db8::1" are the same key: leave one out`},
+		{"override that is no address", "version: 1\nattributes: {ip: {ipv6: 64}}\npolicies:\n  api: {key: [ip], limits: [{rate: 1/s}], overrides: {acme: {unlimited: true}}}\n",
+			`4:54: policy "api": overrides: "acme": "acme" is no address`},
+		{"no tier", one("key: [], limits: [{rate: 1/s}], tiers: {'': {unlimited: true}}"),
+			`3:49: policy "api": tiers: "" is what is absent: want a value`},
+		{"many names", one("key: [], limits: [" + strings.Join(namedRates("a", 9), ", ") + "], tiers: {t: {limits: [" + strings.Join(namedRates("b", 9), ", ") + "]}}"),
+			`3:3: policy "api": the policy, its tiers and its overrides have limits of 18 names, want at most 16: give those that take each other's place the same name`},
+		{"sample of tiers that differ", one("key: [], sample: 50%, limits: [{rate: 10/s}], tiers: {t: {limits: [{name: x, rate: 10/s}]}}"),
+			`3:3: policy "api": sample: one check in 2, but tiers or overrides have other limits than the policy, by name: leave the sample out`},
 		{"secret override", "version: 1\nattributes: {k: {hash: true}}\npolicies:\n  api: {key: [k], limits: [{rate: 1/s}], overrides: {a: {unlimited: true}}}\n",
 			`4:53: policy "api": overrides: values of "k" are secrets, and must not be written here: use tiers`},
 		{"weight that fits no tier", one("key: [], cost: {by: m, weights: {x: 9}}, limits: [{rate: 10/s}], tiers: {a: {limits: [{rate: 5/s}]}}"),
@@ -272,6 +285,15 @@ func TestParseRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// namedRates returns n limits with names.
+func namedRates(name string, n int) []string {
+	limits := make([]string, n)
+	for i := range limits {
+		limits[i] = fmt.Sprintf("{name: %s%d, rate: %d/s}", name, i, i+1)
+	}
+	return limits
 }
 
 // rates returns n limits that differ.

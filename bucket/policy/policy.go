@@ -74,6 +74,7 @@ type Policy struct {
 	keyed   map[string]*Policy // variants, by key
 	all     []*Policy          // variants, by number
 	applies []condition        // of each limit, if any has one
+	lacks   []bool             // of each limit, if it is there for other variants only; nil if none is
 	reals   *Policy            // the variant without what is in shadow mode; nil if nothing is left
 	shadows *Policy            // what is; nil if nothing is
 	shadow  bool               // this is one of those
@@ -155,8 +156,10 @@ func (p *Policy) validate(kinds map[string]Attribute) error {
 			}
 		}
 	}
-	if text := p.wrongOverrides(kinds); text != "" {
-		say(text)
+	for _, text := range []string{p.wrongOverrides(kinds), p.named().wrongUnion()} {
+		if text != "" {
+			say(text)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -306,6 +309,9 @@ func (p *Policy) repeats(i int) string {
 // wrongPart says what is wrong with a part of a key, or "".
 func wrongPart(part string) string {
 	names := strings.Split(part, "|")
+	if len(names) > MaxKeyParts {
+		return fmt.Sprintf("%s: %d alternatives, want at most %d", quoted(part), len(names), MaxKeyParts)
+	}
 	for i, name := range names {
 		switch wrong := wrongName(name); {
 		case wrong != "" && len(names) > 1:

@@ -78,11 +78,15 @@ func (r *reader) policy(name, n *yaml.Node) {
 	}
 	said := r.behaviour(m, where, behaviour{})
 	r.plan(m, where, p, places, said)
+	tiers := r.plans(m.values["tiers"], where, "tier", p, said)
+	overrides := r.plans(m.values["overrides"], where, "override", p, said)
+	p.Tiers, p.Overrides = tiers, overrides
 	r.complain(p.defects(), where, places)
-	p.Tiers = r.plans(m.values["tiers"], where, "tier", p, said)
-	p.Overrides = r.plans(m.values["overrides"], where, "override", p, said)
 	if wrong := p.wrongOverrides(r.Attributes); wrong != "" {
 		r.wrong(m.values["overrides"], "%s%s", where, wrong)
+	}
+	if wrong := p.named().wrongUnion(); wrong != "" {
+		r.wrong(name, "%s%s", where, wrong)
 	}
 	if len(r.err.Problems) == before {
 		r.policies, r.withs = append(r.policies, p), append(r.withs, places)
@@ -161,6 +165,9 @@ func (r *reader) plans(n *yaml.Node, where, of string, p *Policy, said behaviour
 		value := n.Content[i]
 		if !r.is(value, yaml.ScalarNode, where+of+"s: ", "a value") {
 			continue
+		}
+		if value.Value == "" {
+			r.wrong(value, `%s%ss: "" is what is absent: want a value`, where, of)
 		}
 		in := fmt.Sprintf("%s%s %s: ", where, of, quoted(value.Value))
 		if line := lines[value.Value]; line > 0 {

@@ -15,6 +15,12 @@ func (g *Group) overrules(asked *Group) bool {
 	return g != asked && g.version.Load() > asked.version.Load()
 }
 
+// accounts says whether a slot with the limits of g keeps them though something is said of it under others, that only settles accounts:
+// what comes back of old leases must not bring old limits back. Those of newer policies take their place.
+func (g *Group) accounts(said *Group) bool {
+	return g != said && g.tagged && said.tagged && g.version.Load() >= said.version.Load()
+}
+
 // from returns which of the limits of g each of those of another group was: -1 where there was none.
 func (g *Group) from(next *Group) []int {
 	from := make([]int, len(next.limits))
@@ -55,6 +61,33 @@ func (g *Group) place(asked *Group, which int) int {
 	return max(0, slices.IndexFunc(asked.limits, func(l bucket.Limit) bool { return l.Tag == tag }))
 }
 
+// begin makes the limits of a rearranged group that are new what they are. In a partition whose owner was lost they are like those of a
+// group that was never seen; and of those that are not lent as much is taken as is out, of which nothing comes back: the others leave
+// room for it.
+func (p *partition) begin(is *bucket.Group, g *Group, from []int, out int64, now bucket.Instant) {
+	var room [MaxStates]bucket.State
+	one := func(states []bucket.State, j int) bucket.Group {
+		return bucket.Group{Limits: g.limits[j : j+1], States: states[j : j+1], Wall: is.Wall, Log: is.Log}
+	}
+	if p.loss.known {
+		fresh := bucket.Group{Limits: g.limits, States: room[:len(g.limits)], Wall: is.Wall, Log: is.Log}
+		p.loss.start(&fresh, g, now)
+		for j := range from { // of the two states one is forgotten
+			forgotten := one(fresh.States, j)
+			if from[j] < 0 {
+				is.States[j], fresh.States[j] = fresh.States[j], is.States[j]
+			}
+			forgotten.Drop()
+		}
+	}
+	for j := range from {
+		if from[j] < 0 && out > 0 && !g.limits[j].Algorithm.Lends() {
+			charged := one(is.States, j)
+			charged.Debit(now, min(out, g.limits[j].Capacity()), nil)
+		}
+	}
+}
+
 // elsewhere returns the slot of a tagged group that has another number of limits than g, or nil.
 func (p *partition) elsewhere(id bucket.ID, g *Group) (s *slab, w []uint64) {
 	if !g.tagged {
@@ -92,6 +125,7 @@ func (t *Table) rearrange(p *partition, s *slab, w []uint64, old, g *Group, now 
 	}
 	from := old.from(g)
 	is := was.Rearranged(from, g.limits, next[:], now)
+	p.begin(&is, g, from, p.out(w), now)
 	switch {
 	case isHot(w[2]):
 		h := &p.hot.at[place(w[2])]

@@ -269,3 +269,82 @@ func TestChangesNeverAdmitMore(t *testing.T) {
 func sameTags(a, b *Group) bool {
 	return len(a.limits) == len(b.limits) && !slices.Contains(a.from(b), -1)
 }
+
+// TestReturnOfOldLease: what comes back of leases under old limits, or is charged under them, does not bring these back, nor forget what
+// was taken of the new ones, though nobody says which are newer.
+func TestReturnOfOldLease(t *testing.T) {
+	old := perSecond(1000, 1000)
+	old.Tag = 1
+	l := newLending(t, old)
+	now := l.heat("b")
+	lent := l.borrow("b", 1, now)
+	next := intern(t, l.tb.limits, old, tagged(2, 1, 300))
+	admitted := int64(0)
+	for i := range 4 {
+		for {
+			d, _, err := l.tb.Take(1, l.id, next, now, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !d.Allowed {
+				break
+			}
+			admitted += 10
+		}
+		if i%2 == 1 {
+			if err := l.tb.Debit(1, l.id, l.g, now, 1); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		back := lease.Request{Number: lease.Number{Incarnation: 1, Seq: 2}, Lease: lent.Lease, Left: lent.Tokens, Close: true}
+		if _, _, err := l.tb.Lend(1, l.id, l.g, now, "b", back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if admitted > 300 {
+		t.Errorf("%d admitted by a limit of 300", admitted)
+	}
+}
+
+// TestNewWindowCountsWhatIsOut: so does a limit that is not lent from.
+func TestNewWindowCountsWhatIsOut(t *testing.T) {
+	for _, algorithm := range []bucket.Algorithm{bucket.SlidingWindow, bucket.FirstHitWindow, bucket.FixedWindow} {
+		old := perSecond(1000, 1000)
+		old.Tag = 1
+		l := newLending(t, old)
+		now := l.heat("b")
+		lent := l.borrow("b", 1, now).Tokens
+		l.g = intern(t, l.tb.limits, bucket.Limit{Tag: 2, Algorithm: algorithm, Per: time.Hour, Count: lent + 5, Burst: lent + 5}, old)
+		if d, _, err := l.tb.Look(1, l.id, l.g, now, 6); err != nil || d.Allowed {
+			t.Errorf("%v: a look says that 6 fit of %d, of which %d are out: %v", algorithm, lent+5, lent, err)
+		}
+		if d, _, err := l.tb.Take(1, l.id, l.g, now, 6); err != nil || d.Allowed {
+			t.Errorf("%v: 6 are admitted of %d, of which %d are out: %v", algorithm, lent+5, lent, err)
+		}
+		if d, _, err := l.tb.Take(1, l.id, l.g, now, 5); err != nil || !d.Allowed {
+			t.Errorf("%v: %+v, %v: 5 are left", algorithm, d, err)
+		}
+	}
+}
+
+// TestNewLimitAfterLoss: where an owner was lost a limit that starts empty does so in a group that was there before, too: the copy may
+// be older than the limit.
+func TestNewLimitAfterLoss(t *testing.T) {
+	old := ruled(perSecond(1, 1000), bucket.LossEmpty)
+	old.Tag = 1
+	l := newLending(t, old)
+	l.from("b", second)
+	l.lose(second)
+	for _, fresh := range []bucket.Limit{perSecond(1, 1000), {Algorithm: bucket.SlidingWindow, Count: 900, Per: time.Hour, Burst: 900}} {
+		fresh = ruled(fresh, bucket.LossEmpty)
+		fresh.Tag = 2
+		l.g = intern(t, l.tb.limits, fresh, old)
+		if d, _, err := l.tb.Look(1, l.id, l.g, second+1, 800); err != nil || d.Allowed {
+			t.Errorf("%v: a look says that it began full: %v", fresh.Algorithm, err)
+		}
+		if d, _, err := l.tb.Take(1, l.id, l.g, second+1, 800); err != nil || d.Allowed {
+			t.Errorf("%v: it began full: %v", fresh.Algorithm, err)
+		}
+	}
+}

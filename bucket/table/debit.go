@@ -16,7 +16,7 @@ func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, toke
 	if tokens <= 0 {
 		return nil
 	}
-	w, of, err := t.find(p, id, g, now)
+	w, of, err := t.findFor(p, id, g, now, (*Group).accounts)
 	if err != nil {
 		return err
 	}

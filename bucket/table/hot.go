@@ -141,7 +141,7 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 	if err := t.enter(p, now); err != nil {
 		return a, false, err
 	}
-	w, of, err := t.find(p, id, g, now)
+	w, of, err := t.findFor(p, id, g, now, (*Group).accounts)
 	switch {
 	case err != nil:
 		return lease.Answer{Number: r.Number}, true, nil
@@ -159,6 +159,7 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 	var room [MaxStates]bucket.State
 	h := t.open(p, w, of, &room)
 	a, ok = h.lender.Renew(&h.Group, now, who, r)
+	a.Level.Which = uint8(of.place(g, int(a.Level.Which)))
 	h.used = true
 	p.close(w, &h)
 	return a, ok, nil

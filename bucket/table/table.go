@@ -9,7 +9,7 @@ import (
 )
 
 // ErrFull is returned for a key that has no slot yet when the memory bound is reached and no full group could make
-// room. Keys that have a slot are decided as ever.
+// room. Keys that have a slot are decided as ever, but when the number of their limits changes, which takes another slot.
 var ErrFull = errors.New("the table of buckets has reached its memory bound")
 
 // MinBytesPerPartition is the least bound that lets every partition hold a few groups.
@@ -121,6 +121,13 @@ func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Inst
 // find returns the slot of a group, or nil, and what limits it has: those of g, or of policies that are newer. If the group is not hot
 // it may be taken from. The error is ErrFull if there is no memory for what a sliding window has to remember, or for other limits.
 func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) (w []uint64, of *Group, err error) {
+	return t.findFor(p, id, g, now, (*Group).overrules)
+}
+
+// findFor is find where keeps says whether the slot's limits stay.
+func (t *Table) findFor(
+	p *partition, id bucket.ID, g *Group, now bucket.Instant, keeps func(old, g *Group) bool,
+) (w []uint64, of *Group, err error) {
 	s := p.slab(len(g.limits))
 	if s != nil {
 		w = s.find(id)
@@ -132,7 +139,7 @@ func (t *Table) find(p *partition, id bucket.ID, g *Group, now bucket.Instant) (
 	if w != nil && uint32(w[2]) != uint32(pack(g.index)) {
 		old = t.limits.at(unpack(w[2]))
 	}
-	if of = g; old.overrules(g) {
+	if of = g; keeps(old, g) {
 		of = old
 	}
 	if !t.logRoom(p, of, now) {
@@ -199,7 +206,9 @@ func (t *Table) peek(
 		if s.Log == nil {
 			s.Log = new(bucket.Log)
 		}
-		s = s.Rearranged(old.from(g), g.limits, make([]bucket.State, len(g.limits)), now)
+		from := old.from(g)
+		s = s.Rearranged(from, g.limits, make([]bucket.State, len(g.limits)), now)
+		p.begin(&s, g, from, p.out(w), now)
 	}
 	s.Adopt(g.limits, now)
 	s.Cap(p.out(w))

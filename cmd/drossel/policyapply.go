@@ -58,16 +58,6 @@ or of --to. It becomes a new edition, so that every node takes it over. The exit
 codes are those of apply.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if to == 0 {
-				h, err := history(cmd.Context(), addr)
-				if err != nil {
-					return err
-				}
-				if len(h.Editions) < 2 {
-					return fmt.Errorf("%s knows no edition before the present one", h.Node)
-				}
-				to = h.Editions[len(h.Editions)-2].Number
-			}
 			return order(cmd, addr, "/v1/policies/rollback", map[string]any{"number": to})
 		},
 	}
@@ -106,6 +96,9 @@ func order(cmd *cobra.Command, addr, path string, in any) error {
 		fmt.Fprintf(out, "edition %v: nodes go by their own policies\n", &a.Edition)
 	default:
 		fmt.Fprintf(out, "edition %v applies\n", &a.Edition)
+	}
+	if a.Edition.Back != 0 {
+		fmt.Fprintf(out, "it has the text of edition %d\n", a.Edition.Back)
 	}
 	if !a.Kept && !a.Unchanged {
 		fmt.Fprintf(cmd.ErrOrStderr(), "drossel: warning: %s keeps it in memory only (no --data-dir): it is lost if all nodes are down at once\n", a.Edition.Node)

@@ -18,7 +18,7 @@ type Policies interface {
 	History() any
 	// Apply applies a text, named for messages, at all nodes.
 	Apply(ctx context.Context, name, text string) (any, error)
-	// Rollback applies the text of an edition again.
+	// Rollback applies the text of an edition again: of the one before the present one for 0.
 	Rollback(ctx context.Context, number uint64) (any, error)
 	// Withdraw has nodes go by their own policies again.
 	Withdraw(ctx context.Context) (any, error)
@@ -71,11 +71,11 @@ func (s *server) policies(route func(method, path string, h http.HandlerFunc), p
 		s.reply(w, r, out, err)
 	}))
 	route(http.MethodPost, "/v1/policies/rollback", order(s, checkBytes, rollbackFields, func(w http.ResponseWriter, r *http.Request, in *policyOrder) {
-		if value(in.number) < 1 {
-			s.fail(w, r, fmt.Errorf(`%w: want {"number": of an edition}`, policy.ErrInvalid))
+		if value(in.number) < 0 {
+			s.fail(w, r, fmt.Errorf(`%w: want {"number": of an edition}, or {} for the one before`, policy.ErrInvalid))
 			return
 		}
-		out, err := p.Rollback(r.Context(), uint64(*in.number))
+		out, err := p.Rollback(r.Context(), uint64(value(in.number)))
 		s.reply(w, r, out, err)
 	}))
 	route(http.MethodPost, "/v1/policies/withdraw", order(s, checkBytes, withdrawFields, func(w http.ResponseWriter, r *http.Request, _ *policyOrder) {

@@ -38,10 +38,9 @@ func (r *reviewer) overrides(p *policy.Policy) {
 				p.Name, of, number(len(p.Key), "part", "parts"), len(parts))
 			continue
 		}
-		if slices.ContainsFunc(p.Key, func(part string) bool { return strings.Contains(part, "|") }) {
-			continue // which of the alternatives is meant is not known
-		}
-		if text := p.KeyText(&policy.Request{Parts: parts}); text != of {
+		req := &policy.Request{Parts: parts}
+		if _, label := p.For(req).Variant(); label != "override "+of {
+			text := p.KeyText(req)
 			r.doubt(in(p, "overrides", of), "policy %q: override %q never applies: the key is written %q", p.Name, of, text)
 		}
 	}

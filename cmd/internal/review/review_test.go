@@ -93,14 +93,11 @@ policies:
 		{"overrides", `
 attributes: {ip: {ipv6: 64}}
 policies:
-  a: {key: [ip], limits: [{rate: 1/s}], overrides: {"2001:db8::1": {unlimited: true}, "2001:db8::/64": {unlimited: true}, 1.2.3.4: {unlimited: true}}}
-  b: {key: [tenant, model], limits: [{rate: 1/s}], overrides: {acme: {unlimited: true}, "acme|x": {unlimited: true}, '"a|b"|x': {unlimited: true}}}
-  c: {key: [user], limits: [{rate: 1/s}], overrides: {'a b': {unlimited: true}, "a|b": {unlimited: true}, '"a"': {unlimited: true}}}
+  a: {key: [ip], limits: [{rate: 1/s}], overrides: {"2001:db8::1": {unlimited: true}, 1.2.3.4: {unlimited: true}}}
+  b: {key: [tenant, model], limits: [{rate: 1/s}], overrides: {"acme|x": {unlimited: true}, '"a|b"|x': {unlimited: true}}}
+  c: {key: [user], limits: [{rate: 1/s}], overrides: {'a b': {unlimited: true}, '"a"': {unlimited: true}}}
   d: {key: ["user|ip"], limits: [{rate: 1/s}], overrides: {"2001:db8::1": {unlimited: true}}}`,
-			`f:5:53: policy "a": override "2001:db8::1" never applies: the key is written "2001:db8::/64"
-f:6:64: policy "b": override "acme" never applies: a key has 2 parts, joined by |, and this has 1
-f:7:81: policy "c": override "a|b" never applies: a key has 1 part, joined by |, and this has 2
-f:7:107: policy "c": override "\"a\"" never applies: the key is written "a"`},
+			`f:7:81: policy "c": override "\"a\"" never applies: the key is written "a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := strings.Join(doubts(t, "version: 1\n"+c.text+"\n"), "\n")
@@ -131,7 +128,7 @@ policies:
 // FuzzDoubts: there is a place for every doubt, and none of a text that Parse refuses.
 func FuzzDoubts(f *testing.F) {
 	for _, text := range []string{
-		"version: 1\nexempt: [{ip: 10.0.0.0/8}]\npolicies: {a: {key: [ip], limits: [{rate: 1/s}], overrides: {x|y: {unlimited: true}}}}",
+		"version: 1\nexempt: [{ip: 10.0.0.0/8}]\npolicies: {a: {key: [ip], limits: [{rate: 1/s}], overrides: {'\"x\"': {unlimited: true}}}}",
 		"version: 1\npolicies: {a: {key: [user], limits: [{rate: 1/s}]}, b: {when: {user: absent, not: {user: absent}}, key: [], unlimited: true}}",
 	} {
 		f.Add([]byte(text))
