@@ -36,7 +36,7 @@ func (n *Node) Start(ctx context.Context) error {
 	joining, done := context.WithTimeout(ctx, firstJoin)
 	met := n.join(joining)
 	done()
-	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep, n.spread}
+	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep, n.spread, n.fetchNews}
 	if n.governor == nil {
 		n.setState(ring.Active)
 		n.look()

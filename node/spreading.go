@@ -101,16 +101,26 @@ func (n *Node) spread(ctx context.Context) {
 			return
 		case <-n.editions.wake:
 			n.compareAll(ctx)
-		case l := <-n.editions.news:
-			if err := n.fetchEdition(ctx, l); err != nil && ctx.Err() == nil {
-				n.log.Warn("an edition of the policies could not be fetched; it is tried again", "peer", l.member.ID, "error", err)
-			}
 		case <-ticks.C:
 			if links := n.peers(); len(links) > 0 {
 				l := links[rand.IntN(len(links))]
 				if _, err := n.compare(ctx, l); err != nil {
 					l.node.log.Debug("editions of policies could not be compared", "peer", l.member.ID, "error", err)
 				}
+			}
+		}
+	}
+}
+
+// fetchNews fetches what others have told of, until ctx ends: beside spread, which waits for those who do not answer.
+func (n *Node) fetchNews(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-n.editions.news:
+			if err := n.fetchEdition(ctx, l); err != nil && ctx.Err() == nil {
+				n.log.Warn("an edition of the policies could not be fetched; it is tried again", "peer", l.member.ID, "error", err)
 			}
 		}
 	}
@@ -230,16 +240,19 @@ func (n *Node) awaitEdition(ctx context.Context, e *Edition) []NodeEdition {
 	defer cancel()
 	looks := time.NewTicker(applyLook)
 	defer looks.Stop()
+	links := n.peers()
+	all := make([]NodeEdition, 1+len(links))
+	all[0] = NodeEdition{Node: n.name, Has: true, Edition: n.editions.newest.Load().String()}
+	waits := func(o NodeEdition) bool { return !o.Has && o.Error == "" }
 	for {
-		links := n.peers()
-		all := make([]NodeEdition, 1+len(links))
-		all[0] = NodeEdition{Node: n.name, Has: true, Edition: n.editions.newest.Load().String()}
 		var asking sync.WaitGroup
 		for i, l := range links {
-			asking.Go(func() { all[i+1] = n.hasEdition(ctx, l, e) })
+			if waits(all[i+1]) {
+				asking.Go(func() { all[i+1] = n.hasEdition(ctx, l, e) })
+			}
 		}
 		asking.Wait()
-		if !slices.ContainsFunc(all, func(o NodeEdition) bool { return !o.Has && o.Error == "" }) {
+		if !slices.ContainsFunc(all, waits) {
 			return all
 		}
 		select {
