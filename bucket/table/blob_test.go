@@ -299,7 +299,7 @@ func FuzzImport(f *testing.F) {
 					out = 0
 				}
 				// A level may be far below nothing, since the limit was lowered.
-				if s.Tokens > l.Burst-out || s.Tokens < -2*bucket.MaxTokens-out || s.Frac != 0 && s.Frac >= uint64(l.Per) {
+				if s.Tokens > l.Burst-out || s.Tokens < min(-2*bucket.MaxTokens, l.Burst-out) || s.Frac != 0 && s.Frac >= uint64(l.Per) {
 					t.Fatalf("%+v of %+v, %d out", s, l, out)
 				}
 			}

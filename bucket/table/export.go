@@ -69,7 +69,7 @@ func (x *exporter) begin(p *partition) {
 	x.blob = binary.AppendUvarint(x.blob, uint64(max(0, x.now-p.loss.at)))
 }
 
-// add writes the group of an id, if there is one: more than one if its policy had another number of limits before.
+// add writes the group of an id, if there is one: more than one if its limits have no tags and were more or fewer before.
 func (x *exporter) add(p *partition, id bucket.ID) {
 	p.each(func(s *slab) {
 		if w := s.find(id); w != nil {

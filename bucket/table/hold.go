@@ -10,7 +10,7 @@ import (
 // A group of which something is held, and that is not hot, has a ledger for as long as that lasts: what is held counts against its
 // capacity. Its slot has heldFlag, so that takes go by the ledger.
 
-// heldID names a ledger: an id, and how many limits its group has, for there may be two of the id after a change of a policy.
+// heldID names a ledger: an id, and how many limits its group has, for there may be two of the id if limits without tags changed.
 type heldID struct {
 	id     bucket.ID
 	states int

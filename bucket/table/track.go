@@ -43,7 +43,7 @@ func (t *Table) Track(part int, on bool) {
 
 // Changed appends the ids of the groups whose levels, limits or leases have changed since the last call, or since Track
 // began, and forgets them. That time has passed is no change, nor is that a group was removed because it was full. They
-// come in no order, and one twice if there are two groups of it, as after a change of a policy.
+// come in no order, and one twice if there are two groups of it, as after a change of limits without tags.
 func (t *Table) Changed(part int, ids []bucket.ID) []bucket.ID {
 	p := &t.parts[part]
 	p.mu.Lock()
@@ -81,7 +81,7 @@ func (t *Table) IDs(part int, ids []bucket.ID) []bucket.ID {
 	return ids
 }
 
-// smaller says whether there is also a group of this id with fewer limits than so many, as after a change of a policy.
+// smaller says whether there is also a group of this id with fewer limits than so many, as after a change of limits without tags.
 func (p *partition) smaller(id bucket.ID, states int) bool {
 	for n := 1; n < states; n++ {
 		if s := p.slab(n); s != nil && s.find(id) != nil {
