@@ -52,7 +52,9 @@ const MaxTextBytes = 1 << 20
 // first place only, for the rest cannot be read.
 func Parse(name string, text []byte) (*Set, error) {
 	r := &reader{file: name}
-	r.read(text)
+	if n := r.document(text, "version: 1 and policies, at least policies: {}"); n != nil {
+		r.top(n)
+	}
 	if len(r.err.Problems) > 0 {
 		r.err.sort()
 		return nil, &r.err
@@ -92,31 +94,31 @@ func (r *reader) wrongAt(line, column int, format string, args ...any) {
 	r.err.Problems = append(r.err.Problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// read splits the text into its nodes.
-func (r *reader) read(text []byte) {
+// document splits the text into its nodes. It is nil if that can't be done. want says what should be in it.
+func (r *reader) document(text []byte, want string) *yaml.Node {
 	if len(text) > MaxTextBytes {
 		r.wrongAt(1, 1, "the text has %d bytes, want at most %d", len(text), MaxTextBytes)
-		return
+		return nil
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
 	switch err := documents.Decode(&first); {
 	case errors.Is(err, io.EOF) || err == nil && isNull(first.Content[0]):
-		r.wrongAt(1, 1, "there is nothing in it: want version: 1 and policies, at least policies: {}")
-		return
+		r.wrongAt(1, 1, "there is nothing in it: want %s", want)
+		return nil
 	case err != nil:
 		r.notYAML(err)
-		return
+		return nil
 	}
 	switch err := documents.Decode(&second); {
 	case err == nil:
 		r.wrong(&second, "a second document starts here: want one")
 	case !errors.Is(err, io.EOF):
 		r.notYAML(err)
-		return
+		return nil
 	}
 	r.plainOnly(first.Content[0])
-	r.top(first.Content[0])
+	return first.Content[0]
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
