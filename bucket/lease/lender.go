@@ -123,6 +123,15 @@ func (l *Lender) denyFor(g *bucket.Group, now bucket.Instant, r *requester, whic
 
 // Renew answers what a holder says about its lease, or that it wants one; false means that there is no answer.
 func (l *Lender) Renew(g *bucket.Group, now bucket.Instant, who string, req Request) (a Answer, ok bool) {
+	return l.renew(g, now, who, req, false)
+}
+
+// Wind is Renew for a lease of limits that are not those of the group any more: the holder gets no more, and is asked for what it has.
+func (l *Lender) Wind(g *bucket.Group, now bucket.Instant, who string, req Request) (a Answer, ok bool) {
+	return l.renew(g, now, who, req, true)
+}
+
+func (l *Lender) renew(g *bucket.Group, now bucket.Instant, who string, req Request, winds bool) (a Answer, ok bool) {
 	r := l.requester(now, who)
 	r.demand = req.Demand
 	l.heard(now, r)
@@ -136,7 +145,7 @@ func (l *Lender) Renew(g *bucket.Group, now bucket.Instant, who string, req Requ
 	life := l.life(g, now)
 	answer, ok := l.Request(g, now, who, req, life, func() (tokens int64) {
 		fresh = true
-		if life < minLife {
+		if life < minLife || winds {
 			return 0
 		}
 		tokens, saturated = l.size(g, now, r, req.Left)
@@ -153,7 +162,7 @@ func (l *Lender) Renew(g *bucket.Group, now bucket.Instant, who string, req Requ
 		}
 		answer.Next = next
 		answer.Deny = l.denyRenewal(g, now, r, req, answer)
-		answer.Recall = l.recall.on(now)
+		answer.Recall = winds || l.recall.on(now)
 		r.patience = max(next, answer.Deny.For)
 	}
 	a = *answer

@@ -72,6 +72,18 @@ func (r *reader) int63() int64 {
 
 func (r *reader) instant() bucket.Instant { return bucket.Instant(r.int63()) }
 
+// text reads that of an entry.
+func (r *reader) text() string {
+	n := r.uvarint()
+	if n > MaxEntryBytes || n > uint64(len(r.b)) {
+		r.fail(fmt.Sprintf("an entry of %d bytes", n))
+		return ""
+	}
+	text := string(r.b[:n])
+	r.b = r.b[n:]
+	return text
+}
+
 // limits reads those of a group. They are reduced: what is counted in parts of a token would else mean something else.
 func (r *reader) limits() (all []bucket.Limit) {
 	n := int(r.byte())

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func golden(t testing.TB) (tb *Table, ids []bucket.ID, now bucket.Instant) {
 	pair := intern(t, ls, bucket.Limit{Count: 7, Per: time.Hour, Burst: 300, OwnerLoss: bucket.LossFull}, bucket.Limit{Burst: 5})
 	tb.TakenOver(0, second)
 	now = second + second/2
-	ids = []bucket.ID{{Hi: 0x0102030405060708, Lo: 0x1112131415161718}, {Hi: 1, Lo: 2}, {Hi: 3, Lo: 4}, {Hi: 1 << 63, Lo: 5}}
+	ids = []bucket.ID{{Hi: 0x0102030405060708, Lo: 0x1112131415161718}, {Hi: 1, Lo: 2}, {Hi: 3, Lo: 4}, {Hi: 1 << 63, Lo: 5}, {Hi: 6, Lo: 7}, {Hi: 8, Lo: 9}}
 	tb.Take(0, ids[0], plain, now-second/100, 20)
 	tb.Take(0, ids[1], plain, now, 1)
 	if err := tb.Debit(0, ids[2], pair, second, 8); err != nil {
@@ -38,18 +39,25 @@ func golden(t testing.TB) (tb *Table, ids []bucket.ID, now bucket.Instant) {
 	if _, _, err := tb.Lend(0, ids[3], plain, now, "node-b", r); err != nil {
 		t.Fatal(err)
 	}
+	for i, text := range []string{"few", ""} {
+		if _, err := tb.SetEntry(0, Entry{ids[4+i], 300, text}, false, now); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return tb, ids, now
 }
 
-const goldenHex = "03" + "01" + "80cab5ee01" + // version; lost 0.5 s ago
-	"00" + "00" + "01" + "0000" + "32" + "80c2d72f" + "01" + // limits 0, of no version: a token bucket, replica, 50, in 100 ms 1
+const goldenHex = "04" + "01" + "80cab5ee01" + // version; lost 0.5 s ago
+	"00" + "00" + "00" + "01" + "0000" + "32" + "80c2d72f" + "01" + // limits 0, of no version and by no entry: a token bucket, replica, 50, in 100 ms 1
 	"01020304050607081112131415161718" + "3c" + "80ade204" +
 	"00" + "00000000000000010000000000000002" + "62" + "00" +
-	"02" + "00" + "02" + "0002" + "ac02" + "80c0e285e368" + "07" + "0000" + "05" + "00" + "00" + // limits 1: full, 300, in an hour 7; 5
+	"04" + "00" + "00" + "02" + "0002" + "ac02" + "80c0e285e368" + "07" + "0000" + "05" + "00" + "00" + // limits 1: full, 300, in an hour 7; 5
 	"00000000000000030000000000000004" + "c804" + "8086f7840d" + "05" + "00" +
 	"01" + "80000000000000000000000000000005" + "1a" + "00" + // hot: 13 left, and the ledger
 	"01" + "066e6f64652d62" + "0a" + "a081bdd707" + "00" + "8180808010" + "07" + "ac02" + "0a" + "80a8d6b907" +
-	"00" + "0000" + "00" + "00" + "00" + "00" + "00"
+	"00" + "0000" + "00" + "00" + "00" + "00" + "00" +
+	"02" + "03666577" + "00000000000000060000000000000007" + "ac02" + // text 0
+	"06" + "00" + "00000000000000080000000000000009" + "ac02" // text 1: removed
 
 // TestBlobGolden: the bytes stay as they are, for nodes of two versions exchange them.
 func TestBlobGolden(t *testing.T) {
@@ -71,7 +79,7 @@ func TestBlobGolden(t *testing.T) {
 	if string(again) != string(blob[6:]) {
 		t.Errorf("read and written again as\n%x, want\n%x", again, blob[6:])
 	}
-	if got, want := to.Stats(), tb.Stats(); got.Groups != want.Groups || got.Leases.Hot != 1 || got.Leases.Out != want.Leases.Out {
+	if got, want := to.Stats(), tb.Stats(); got.Groups != want.Groups || got.Entries != 1 || got.Leases.Hot != 1 || got.Leases.Out != want.Leases.Out {
 		t.Errorf("%+v, want what is in %+v", got, want)
 	}
 }
@@ -194,7 +202,7 @@ func TestImportFindsNoRoom(t *testing.T) {
 
 // Levels are kept to what there can be, whatever a blob says.
 func TestImportClamps(t *testing.T) {
-	head := []byte{blobVersion, 0, 0, 0, 1, 0, 0, 10, 0, 0} // limits: 10, never refilled
+	head := []byte{blobVersion, 0, 0, 0, 0, 1, 0, 0, 10, 0, 0} // limits: 10, never refilled
 	for level, want := range map[int64]int64{-1 << 60: -2 * bucket.MaxTokens, -11: -11, -10: -10, 3: 3, 10: 10, 11: 10, 1 << 60: 10} {
 		tb, ls := newTable(t, 1, 1<<20)
 		g := intern(t, ls, bucket.Limit{Burst: 10})
@@ -212,27 +220,33 @@ func TestImportClamps(t *testing.T) {
 
 func TestBlobMalformed(t *testing.T) {
 	id := string(make([]byte, 16))
+	head := string([]byte{blobVersion, 0})
+	limits := head + "\x00\x00\x00" // number 0, of no version, by no entry
 	for name, blob := range map[string]string{
 		"nothing":                      "",
 		"another version":              "\x01\x00",
-		"no word of a loss":            "\x02\x02",
-		"unknown limits":               "\x02\x00\x02" + id + "\x00\x00",
-		"no limits":                    "\x02\x00\x00\x00" + id,
-		"too many limits":              "\x02\x00\x00\x11",
-		"a limit without a period":     "\x02\x00\x00\x01\x00\x00\x05\x00\x01" + id + "\x00\x00",
-		"a limit that is not reduced":  "\x02\x00\x00\x01\x00\x00\x05\x02\x02" + id + "\x00\x00",
-		"an unknown rule":              "\x02\x00\x00\x01\x00\x03\x05\x01\x01" + id + "\x00\x00",
-		"an unknown algorithm":         "\x02\x00\x00\x01\x06\x00\x05\x01\x01" + id + "\x00\x00",
-		"an unknown time zone":         "\x02\x00\x00\x01\x05\x00\x05\x05\x03\x01x" + id + "\x00\x00",
-		"more than a part of a token":  "\x02\x00\x00\x01\x00\x00\x05\x07\x01" + id + "\x00\x07",
-		"a part of what never refills": "\x02\x00\x00\x01\x00\x00\x05\x00\x00" + id + "\x00\x01",
-		"a log out of order":           "\x02\x00\x00\x01\x02\x00\x05\x07" + id + "\x02\x01\x01\x02\x01",
-		"a log of too many tokens":     "\x02\x00\x00\x01\x02\x00\x05\x07" + id + "\x01\x01\xff\xff\x01",
-		"a log that ends early":        "\x02\x00\x00\x01\x02\x00\x05\x07" + id + "\x03\x01\x01",
-		"a hot group without a ledger": "\x02\x00\x01\x01\x00\x00\x05\x07\x01" + id + "\x00\x00",
+		"no word of a loss":            string([]byte{blobVersion, 2}),
+		"unknown limits":               head + "\x04" + id + "\x00\x00",
+		"no limits":                    limits + "\x00" + id,
+		"too many limits":              limits + "\x11",
+		"a limit without a period":     limits + "\x01\x00\x00\x05\x00\x01" + id + "\x00\x00",
+		"a limit that is not reduced":  limits + "\x01\x00\x00\x05\x02\x02" + id + "\x00\x00",
+		"an unknown rule":              limits + "\x01\x00\x03\x05\x01\x01" + id + "\x00\x00",
+		"an unknown algorithm":         limits + "\x01\x06\x00\x05\x01\x01" + id + "\x00\x00",
+		"an unknown time zone":         limits + "\x01\x05\x00\x05\x05\x03\x01x" + id + "\x00\x00",
+		"more than a part of a token":  limits + "\x01\x00\x00\x05\x07\x01" + id + "\x00\x07",
+		"a part of what never refills": limits + "\x01\x00\x00\x05\x00\x00" + id + "\x00\x01",
+		"a log out of order":           limits + "\x01\x02\x00\x05\x07" + id + "\x02\x01\x01\x02\x01",
+		"a log of too many tokens":     limits + "\x01\x02\x00\x05\x07" + id + "\x01\x01\xff\xff\x01",
+		"a log that ends early":        limits + "\x01\x02\x00\x05\x07" + id + "\x03\x01\x01",
+		"a hot group without a ledger": head + "\x01\x00\x00\x01\x00\x00\x05\x07\x01" + id + "\x00\x00",
+		"something unknown":            head + "\x03",
+		"an unknown text":              head + "\x06" + id + "\x01",
+		"a text that ends early":       head + "\x02\x05abc",
+		"a text that is too long":      head + "\x02\x81\x10" + strings.Repeat("x", MaxEntryBytes+1) + id + "\x01",
 	} {
 		tb, _ := newTable(t, 1, 1<<20)
-		if err := tb.Import(0, []byte(blob), second); !errors.Is(err, ErrBlob) {
+		if err := tb.Import(0, []byte(blob), second); !errors.Is(err, ErrBlob) || strings.Contains(err.Error(), "version") != (name == "another version") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -241,7 +255,7 @@ func TestBlobMalformed(t *testing.T) {
 	for n := range blob {
 		to, _ := newTable(t, 1, 1<<20)
 		err := to.Import(0, blob[:n], now)
-		if groups := to.Stats().Groups; err == nil && groups == len(ids) || err != nil && !errors.Is(err, ErrBlob) {
+		if groups := len(to.IDs(0, nil)); err == nil && groups == len(ids) || err != nil && !errors.Is(err, ErrBlob) {
 			t.Errorf("%d bytes of %d: %d groups, %v", n, len(blob), groups, err)
 		}
 		if to.Clear(0); to.limits.Len() != 0 {

@@ -16,9 +16,9 @@ func (g *Group) overrules(asked *Group) bool {
 }
 
 // accounts says whether a slot with the limits of g keeps them though something is said of it under others, that only settles accounts:
-// what comes back of old leases must not bring old limits back. Those of newer policies take their place.
+// what comes back of old leases must not bring old limits back. Those of newer policies take their place, if they are by the same entry.
 func (g *Group) accounts(said *Group) bool {
-	return g != said && g.tagged && said.tagged && g.version.Load() >= said.version.Load()
+	return g != said && (g.entry != said.entry || g.tagged && said.tagged && g.version.Load() >= said.version.Load())
 }
 
 // from returns which of the limits of g each of those of another group was: -1 where there was none.

@@ -21,7 +21,11 @@ func (t *Table) Debit(part int, id bucket.ID, g *Group, now bucket.Instant, toke
 		return err
 	}
 	if w == nil {
-		if w, err = t.freshSlot(p, id, g, now); err != nil {
+		if p.rightful(id, g) != nil {
+			of = t.limits.by(g, NameOf(p.entryText(id)))
+			defer of.Release()
+		}
+		if w, err = t.freshSlot(p, id, of, now); err != nil {
 			return err
 		}
 	}

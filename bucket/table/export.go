@@ -2,28 +2,41 @@ package table
 
 import (
 	"encoding/binary"
+	"unique"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
 
 // A blob is some groups of a partition as bytes, as of one instant and without a word about the instant itself:
 //
-//	version, 3
+//	version, 4
 //	0, or 1 and how long ago the partition's owner was lost, in ns
+//	and for each entry of the limits store, before the group of its key
+//		4n + 2; n counts the different texts of the blob, as they first come
+//		the first time: the text, after its length
+//		id, 16 bytes, and the entry's number
 //	and for each group
-//		its limits: 2n, or 2n + 1 if the group is hot, or something of it is held; n counts the different ones of the blob, as they first come
-//		the first time: of which version of the policies they are, how many, and each as bucket.Limit.Append writes it
+//		its limits: 4n, or 4n + 1 if the group is hot, or something of it is held; n counts the different ones of the blob, as they first come
+//		the first time: of which version of the policies they are, by which entry, how many, and each as bucket.Limit.Append writes it
 //		id, 16 bytes
 //		the state of each limit, as bucket.Group.AppendState writes it
 //		of a hot group its ledger, as lease.AppendLedger writes it
 //
 // Numbers are varints but for version, flag and counts below 256, which are bytes.
-const blobVersion = 3
+const blobVersion = 4
+
+// What comes next in a blob, in the lowest bits of the number that it begins with.
+const (
+	blobGroup    uint64 = 0
+	blobLent     uint64 = 1 // with a ledger
+	blobEntry    uint64 = 2
+	blobKindBits        = 2
+)
 
 // exportAtOnce is how many groups are written under one lock: takes wait for some 10 µs at most.
 const exportAtOnce = 64
 
-// Export appends a blob of some groups of a partition as of now, for Import, and says how many of the ids are done;
+// Export appends a blob of some groups of a partition, and entries, as of now, for Import, and says how many of the ids are done;
 // unknown ones are passed over. The blob ends before a group with which it would exceed maxBytes, but has one at least:
 // a group of one limit takes 20 to 40 bytes, its limits about 10 once, and a hot one about 40 for each lease. Ids that
 // are not done have to be exported again. Without ids the blob just says if the partition's owner was lost, which an
@@ -33,7 +46,7 @@ const exportAtOnce = 64
 // time; to have all groups as of one instant, Close it first.
 func (t *Table) Export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
 	p := &t.parts[part]
-	x := exporter{table: t, now: now, blob: b, refs: make(map[*Group]uint64)}
+	x := exporter{table: t, now: now, blob: b, refs: make(map[*Group]uint64), texts: make(map[unique.Handle[string]]uint64)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.begin(p)
@@ -57,6 +70,7 @@ type exporter struct {
 	now   bucket.Instant
 	blob  []byte
 	refs  map[*Group]uint64
+	texts map[unique.Handle[string]]uint64
 }
 
 func (x *exporter) begin(p *partition) {
@@ -69,8 +83,13 @@ func (x *exporter) begin(p *partition) {
 	x.blob = binary.AppendUvarint(x.blob, uint64(max(0, x.now-p.loss.at)))
 }
 
-// add writes the group of an id, if there is one: more than one if its limits have no tags and were more or fewer before.
+// add writes the entry of an id and its group, if there are such: more than one if its limits have no tags and were more or fewer before.
 func (x *exporter) add(p *partition, id bucket.ID) {
+	if p.stored != nil {
+		if e, ok := p.stored.by[id]; ok {
+			x.entry(id, e)
+		}
+	}
 	p.each(func(s *slab) {
 		if w := s.find(id); w != nil {
 			x.slot(p, w)
@@ -99,21 +118,39 @@ func (x *exporter) slot(p *partition, w []uint64) {
 	}
 }
 
+func (x *exporter) entry(id bucket.ID, e entry) {
+	n, known := x.texts[e.text]
+	if !known {
+		n = uint64(len(x.texts))
+		x.texts[e.text] = n
+	}
+	x.blob = binary.AppendUvarint(x.blob, n<<blobKindBits|blobEntry)
+	if !known {
+		text := e.text.Value()
+		x.blob = binary.AppendUvarint(x.blob, uint64(len(text)))
+		x.blob = append(x.blob, text...)
+	}
+	key := id.Bytes()
+	x.blob = append(x.blob, key[:]...)
+	x.blob = binary.AppendUvarint(x.blob, e.number)
+}
+
 func (x *exporter) limits(g *Group, hot bool) {
 	n, known := x.refs[g]
 	if !known {
 		n = uint64(len(x.refs))
 		x.refs[g] = n
 	}
-	n *= 2
+	kind := blobGroup
 	if hot {
-		n++
+		kind = blobLent
 	}
-	x.blob = binary.AppendUvarint(x.blob, n)
+	x.blob = binary.AppendUvarint(x.blob, n<<blobKindBits|kind)
 	if known {
 		return
 	}
 	x.blob = binary.AppendUvarint(x.blob, g.version.Load())
+	x.blob = binary.AppendUvarint(x.blob, g.entry)
 	x.blob = append(x.blob, byte(len(g.limits)))
 	for _, l := range g.limits {
 		x.blob = l.Append(x.blob)

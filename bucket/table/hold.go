@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -40,7 +41,7 @@ func (t *Table) Hold(
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := t.enter(p, now); err != nil {
+	if err := cmp.Or(t.enter(p, now), p.rightful(id, g)); err != nil {
 		return held, err
 	}
 	w, of, err := t.find(p, id, g, now)

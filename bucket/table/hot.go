@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -68,7 +69,7 @@ func (t *Table) TakeFor(part int, id bucket.ID, g *Group, now bucket.Instant, wh
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := t.enter(p, now); err != nil {
+	if err := cmp.Or(t.enter(p, now), p.rightful(id, g)); err != nil {
 		return a, err
 	}
 	w, of, err := t.find(p, id, g, now)
@@ -142,8 +143,9 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 		return a, false, err
 	}
 	w, of, err := t.findFor(p, id, g, now, (*Group).accounts)
+	old := p.rightful(id, g) != nil // what it has is of limits that are no more
 	switch {
-	case err != nil:
+	case err != nil || old && !r.Close && (w == nil || !isHot(w[2])):
 		return lease.Answer{Number: r.Number}, true, nil
 	case r.Close && (w == nil || !isHot(w[2])):
 		return a, false, nil
@@ -158,7 +160,11 @@ func (t *Table) Lend(part int, id bucket.ID, g *Group, now bucket.Instant, who s
 	r.Under = of.costs(g, r.Under)
 	var room [MaxStates]bucket.State
 	h := t.open(p, w, of, &room)
-	a, ok = h.lender.Renew(&h.Group, now, who, r)
+	if old {
+		a, ok = h.lender.Wind(&h.Group, now, who, r)
+	} else {
+		a, ok = h.lender.Renew(&h.Group, now, who, r)
+	}
 	a.Level.Which = uint8(of.place(g, int(a.Level.Which)))
 	h.used = true
 	p.close(w, &h)

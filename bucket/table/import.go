@@ -7,8 +7,8 @@ import (
 	"github.com/drossel-dev/drossel/bucket/lease"
 )
 
-// Import puts the groups of a blob that Export has written into a partition as of now, in place of those that are
-// there: closed, as a rule. Time counts from now, so what flowed in while the blob travelled is lost, and leases end
+// Import puts the groups and entries of a blob that Export has written into a partition as of now, in place of those that are
+// there, but for entries that are older: closed, as a rule. Time counts from now, so what flowed in while the blob travelled is lost, and leases end
 // later than at the exporter by as long; both are on the safe side. A hot group is hot here as well, whatever bound
 // there is for those. No bucket gets more than its limit allows beside what is out.
 //
@@ -38,7 +38,8 @@ type importer struct {
 	table *Table
 	p     *partition
 	now   bucket.Instant
-	known []named // limits, in the order in which they came
+	known []named  // limits, in the order in which they came
+	texts []string // of entries, in the order in which they came
 
 	groups, missing int
 	why             error
@@ -77,10 +78,20 @@ func (in *importer) begin() {
 	}
 }
 
-// one reads a group and puts it in.
+// one reads a group, or an entry, and puts it in.
 func (in *importer) one() {
 	n := in.uvarint()
-	limits := in.named(n / 2)
+	kind := n & (1<<blobKindBits - 1)
+	switch n >>= blobKindBits; kind {
+	case blobGroup, blobLent:
+	case blobEntry:
+		in.entry(n)
+		return
+	default:
+		in.fail(fmt.Sprintf("something of kind %d", kind))
+		return
+	}
+	limits := in.named(n)
 	id := in.id()
 	if in.err != nil {
 		return
@@ -91,7 +102,7 @@ func (in *importer) one() {
 	var room [MaxStates]bucket.State
 	s := in.states(limits, &room)
 	var lender *lease.Lender
-	if n%2 == 1 && in.err == nil {
+	if kind == blobLent && in.err == nil {
 		var err error
 		if lender, in.b, err = lease.LenderFrom(limits.limits, in.b, in.table.leaseIDs(in.p), in.now); err != nil {
 			in.fail(err.Error())
@@ -104,6 +115,28 @@ func (in *importer) one() {
 	in.groups++
 	if err := in.put(id, limits, &s, lender); err != nil {
 		s.Drop()
+		in.missing, in.why = in.missing+1, err
+	}
+}
+
+// entry reads an entry with the text of a number, which follows if it has not come yet, and puts it in. One that is older than what is
+// known stays out.
+func (in *importer) entry(n uint64) {
+	if n == uint64(len(in.texts)) {
+		in.texts = append(in.texts, in.text())
+	}
+	if in.err == nil && n >= uint64(len(in.texts)) {
+		in.fail(fmt.Sprintf("text %d, of which there are %d", n, len(in.texts)))
+	}
+	e := Entry{ID: in.id(), Number: in.uvarint()}
+	if in.err != nil {
+		return
+	}
+	e.Text = in.texts[n]
+	in.p.mu.Lock()
+	defer in.p.mu.Unlock()
+	in.groups++
+	if err := in.table.setEntry(in.p, e, false); err != nil {
 		in.missing, in.why = in.missing+1, err
 	}
 }
@@ -135,11 +168,11 @@ func (in *importer) named(n uint64) (l named) {
 		in.fail(fmt.Sprintf("limits %d, of which there are %d", n, len(in.known)))
 		return l
 	}
-	version := in.uvarint()
+	version, entry := in.uvarint(), in.uvarint()
 	if l.limits = in.limits(); in.err != nil {
 		return l
 	}
-	l.group, l.why = in.table.limits.InternAs(l.limits, version)
+	l.group, l.why = in.table.limits.InternFor(l.limits, version, entry)
 	in.known = append(in.known, l)
 	return l
 }
@@ -153,6 +186,10 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 	case g.logs > 0 && in.table.bytes.Load() > in.table.max:
 		in.table.refused.Add(1)
 		return ErrFull
+	}
+	if name := NameOf(p.entryText(id)); g.entry != name { // the exporter's is older than what is known here
+		g = in.table.limits.by(g, name)
+		defer g.Release()
 	}
 	if lender != nil {
 		out = lender.Out()

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -39,7 +40,9 @@ type Group struct {
 	tagged bool         // its limits are told by their tags
 	// version is the highest one of the policies that are known to have had these limits.
 	version atomic.Uint64
-	logs    int // sliding windows that are kept as a log
+	// entry names the text of the limits store that these limits are by; 0 if they are not.
+	entry uint64
+	logs  int // sliding windows that are kept as a log
 	// startsEmpty says that some limit does when its owner is lost, and reserve is then how much of the group that may have lent at
 	// the most.
 	startsEmpty bool
@@ -58,7 +61,13 @@ func (ls *Limits) Intern(limits []bucket.Limit) (*Group, error) { return ls.Inte
 // InternAs is Intern for limits that policies of a version have. Once a slot has limits of some version those of a lower one do not
 // take their place.
 func (ls *Limits) InternAs(limits []bucket.Limit, version uint64) (*Group, error) {
-	g, err := ls.intern(limits)
+	return ls.InternFor(limits, version, 0)
+}
+
+// InternFor is InternAs for limits that are those of a key by an entry of the limits store: of the name that NameOf returns, or 0.
+// Limits by different entries are different groups.
+func (ls *Limits) InternFor(limits []bucket.Limit, version, entry uint64) (*Group, error) {
+	g, err := ls.intern(limits, entry, true)
 	for err == nil {
 		if v := g.version.Load(); v >= version || g.version.CompareAndSwap(v, version) {
 			break
@@ -70,12 +79,15 @@ func (ls *Limits) InternAs(limits []bucket.Limit, version uint64) (*Group, error
 // Version returns the highest version of policies that are known to have had these limits; 0 if none was said.
 func (g *Group) Version() uint64 { return g.version.Load() }
 
-func (ls *Limits) intern(limits []bucket.Limit) (*Group, error) {
+// Entry returns the name of the entry that these limits are by; 0 if they are not by one.
+func (g *Group) Entry() uint64 { return g.entry }
+
+func (ls *Limits) intern(limits []bucket.Limit, entry uint64, bounded bool) (*Group, error) {
 	if len(limits) == 0 || len(limits) > MaxStates {
 		return nil, fmt.Errorf("%w: a group of %d limits, want 1 to %d", bucket.ErrInvalidLimit, len(limits), MaxStates)
 	}
-	var room [MaxStates * 48]byte
-	text := room[:0]
+	var room [8 + MaxStates*48]byte
+	text := binary.BigEndian.AppendUint64(room[:0], entry)
 	for _, l := range limits {
 		if err := l.Validate(); err != nil {
 			return nil, err
@@ -91,12 +103,12 @@ func (ls *Limits) intern(limits []bucket.Limit) (*Group, error) {
 	index := uint32(len(ls.groups))
 	if n := len(ls.free); n > 0 {
 		index, ls.free = ls.free[n-1], ls.free[:n-1]
-	} else if len(ls.groups) >= ls.max {
+	} else if bounded && len(ls.groups) >= ls.max {
 		return nil, fmt.Errorf("%w (%d): use fewer inline limits, or policies", ErrTooManyLimits, ls.max)
 	} else {
 		ls.groups = append(ls.groups, nil)
 	}
-	g := &Group{limits: make([]bucket.Limit, len(limits)), home: ls, text: string(text), index: index}
+	g := &Group{limits: make([]bucket.Limit, len(limits)), home: ls, text: string(text), index: index, entry: entry}
 	for i, l := range limits {
 		g.limits[i] = l.Reduced()
 		g.startsEmpty = g.startsEmpty || startsEmpty(&l)

@@ -24,7 +24,7 @@ func (t *Table) clear(p *partition) {
 		p.hot.at = nil
 	}
 	p.one, p.more, p.changed, p.loss = nil, nil, nil, loss{}
-	p.log, p.holds = nil, nil
+	p.log, p.holds, p.stored = nil, nil, nil
 	p.settle()
 }
 
@@ -33,7 +33,7 @@ func (p *partition) bytes() (n int64) {
 	if p.log != nil {
 		n += int64(p.log.counted) * bucket.LogEntryBytes
 	}
-	return n
+	return n + p.stored.bytes()
 }
 
 // Move gives everything in a partition to the same partition of another table, where it replaces what was there. It
@@ -46,13 +46,13 @@ func (t *Table) Move(part int, to *Table) error {
 	if t == to || t.limits != to.limits || len(t.parts) != len(to.parts) {
 		return fmt.Errorf("partition %d cannot move: want another table with the same limits and as many partitions", part)
 	}
-	one, more, log, holds, hot, lost := t.giveAway(part)
+	given, hot := t.giveAway(part)
 	p := &to.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	to.clear(p)
 	p.tracked = false
-	p.one, p.more, p.log, p.holds, p.loss = one, more, log, holds, lost
+	p.one, p.more, p.log, p.holds, p.loss, p.stored = given.one, given.more, given.log, given.holds, given.loss, given.stored
 	p.settle()
 	to.bytes.Add(p.bytes())
 	if len(hot) == 0 {
@@ -73,8 +73,18 @@ func (t *Table) Move(part int, to *Table) error {
 	return nil
 }
 
+// given is what is in a partition, but for its lenders.
+type given struct {
+	one    *slab
+	more   []*slab
+	log    *slotLog
+	holds  map[heldID]*lease.Ledger
+	loss   loss
+	stored *entries
+}
+
 // giveAway takes everything out of a partition.
-func (t *Table) giveAway(part int) (one *slab, more []*slab, log *slotLog, holds map[heldID]*lease.Ledger, hot []hotSlot, lost loss) {
+func (t *Table) giveAway(part int) (all given, hot []hotSlot) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,9 +100,9 @@ func (t *Table) giveAway(part int) (one *slab, more []*slab, log *slotLog, holds
 		}
 	}
 	t.bytes.Add(-p.bytes())
-	one, more, log, holds, lost = p.one, p.more, p.log, p.holds, p.loss
+	all = given{p.one, p.more, p.log, p.holds, p.loss, p.stored}
 	p.one, p.more, p.changed, p.tracked, p.loss = nil, nil, nil, false, loss{}
-	p.log, p.holds = nil, nil
+	p.log, p.holds, p.stored = nil, nil, nil
 	p.settle()
-	return one, more, log, holds, hot, lost
+	return all, hot
 }

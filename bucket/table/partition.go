@@ -24,7 +24,7 @@ type partition struct {
 	changed []bucket.ID // while tracked, of the slots that have the changed bit
 	loss    loss
 	holds   map[heldID]*lease.Ledger // of the slots that have heldFlag
-	_       [8]byte
+	stored  *entries                 // entries of the limits store; nil before the first
 }
 
 // settle keeps ready true to what it stands for.

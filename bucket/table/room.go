@@ -114,5 +114,6 @@ func (t *Table) Sweep(part int, now bucket.Instant) (removed int) {
 		}
 	})
 	t.countLog(p)
+	t.forgetRemoved(p, now)
 	return removed
 }

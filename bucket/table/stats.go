@@ -3,7 +3,8 @@ package table
 // Stats is what a table holds.
 type Stats struct {
 	Groups  int    // in all partitions
-	Bytes   int64  // of all arrays
+	Entries int    // of the limits store
+	Bytes   int64  // of all arrays and entries
 	Refused uint64 // takes that got ErrFull
 	Closed  int    // partitions that are
 	Changed int    // groups that wait for Changed
@@ -19,6 +20,7 @@ func (t *Table) Stats() Stats {
 		p := &t.parts[i]
 		p.mu.Lock()
 		p.each(func(s *slab) { st.Groups += s.used })
+		st.Entries += p.stored.len()
 		if p.closed {
 			st.Closed++
 		}

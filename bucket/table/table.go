@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type Table struct {
 	bytes   atomic.Int64 // of all arrays
 	wall    atomic.Int64
 	refused atomic.Uint64
+	saves   bool // which entries come is noted
 
 	lending Lending
 	heated  atomic.Uint64 // groups that became hot, ever
@@ -89,7 +91,7 @@ func (t *Table) TakeEach(part int, id bucket.ID, g *Group, now bucket.Instant, c
 // takeSeldom takes from a group that costs differ for, or that is new, hot, the first to change since changes were collected, or was last used
 // under other limits, and in partitions that are not ready.
 func (t *Table) takeSeldom(p *partition, id bucket.ID, g *Group, now bucket.Instant, cost int64, each []int64) (d bucket.Decision, which int, err error) {
-	if err := t.enter(p, now); err != nil {
+	if err := cmp.Or(t.enter(p, now), p.rightful(id, g)); err != nil {
 		return d, 0, err
 	}
 	w, of, err := t.find(p, id, g, now)
@@ -168,7 +170,7 @@ func (t *Table) Look(part int, id bucket.ID, g *Group, now bucket.Instant, cost 
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err = t.enter(p, now); err != nil {
+	if err = cmp.Or(t.enter(p, now), p.rightful(id, g)); err != nil {
 		return d, 0, err
 	}
 	var room [MaxStates]bucket.State

@@ -41,9 +41,9 @@ func (t *Table) Track(part int, on bool) {
 	}
 }
 
-// Changed appends the ids of the groups whose levels, limits or leases have changed since the last call, or since Track
+// Changed appends the ids of the groups whose levels, limits, leases or entries have changed since the last call, or since Track
 // began, and forgets them. That time has passed is no change, nor is that a group was removed because it was full. They
-// come in no order, and one twice if there are two groups of it, as after a change of limits without tags.
+// come in no order, and one twice if there are two groups of it, as after a change of limits without tags, or if its entry has changed too.
 func (t *Table) Changed(part int, ids []bucket.ID) []bucket.ID {
 	p := &t.parts[part]
 	p.mu.Lock()
@@ -65,7 +65,7 @@ func (t *Table) Changed(part int, ids []bucket.ID) []bucket.ID {
 // keepChanged is how long a list may be and not be given back when it is empty.
 const keepChanged = 1024
 
-// IDs appends the ids of all groups of a partition, each once, in no order.
+// IDs appends the ids of all groups and entries of a partition, each once, in no order.
 func (t *Table) IDs(part int, ids []bucket.ID) []bucket.ID {
 	p := &t.parts[part]
 	p.mu.Lock()
@@ -78,6 +78,13 @@ func (t *Table) IDs(part int, ids []bucket.ID) []bucket.ID {
 			}
 		}
 	})
+	if p.stored != nil {
+		for id := range p.stored.by {
+			if !p.smaller(id, MaxStates+1) {
+				ids = append(ids, id)
+			}
+		}
+	}
 	return ids
 }
 
