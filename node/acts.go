@@ -31,6 +31,9 @@ func (g *governor) carryOut(now bucket.Instant, a ownership.Act) {
 		s.clear(a.Partition, kept)
 		if !a.Founding {
 			n.owned.TakenOver(a.Partition, n.clock.Now())
+			if a.From == ownership.Nothing {
+				n.askOffer()
+			}
 			n.log.Debug("partition taken over", "partition", a.Partition, "from", a.Lost, "by", a.From, "term", a.Claim.Term)
 		}
 	case *ownership.Install:

@@ -30,6 +30,8 @@ type rule struct {
 	only  *plan
 	plans []plans // by variant
 	with  []*rule
+	// specials are plans of keys with limits of their own.
+	specials specialPlans
 }
 
 // plans are those of one variant of a policy: of the limits that are enforced, and of those that are not. One of them may be nil, and
@@ -70,15 +72,16 @@ func (n *Node) newRule(b *book, p *policy.Policy) (r *rule, err error) {
 	for _, v := range p.Variants() {
 		var of plans
 		if e := v.Enforced(); e != nil && !v.Unlimited {
-			if of.real, err = n.newPlan(e, b.version, c, m); err != nil {
+			if of.real, err = n.newPlan(e, b.version, c, m, 0); err != nil {
 				return nil, err
 			}
+			of.real.rule = r
 		}
 		if s := v.Shadowed(); s != nil {
 			if shadow == nil && m != nil {
 				shadow = &memo{seed: maphash.MakeSeed()}
 			}
-			if of.shadow, err = n.newPlan(s, b.version, c, shadow); err != nil {
+			if of.shadow, err = n.newPlan(s, b.version, c, shadow, 0); err != nil {
 				return nil, err
 			}
 		}

@@ -136,6 +136,12 @@ func (n *Node) answerCall(from transport.Hello, c transport.Call) bulkReply {
 	case transport.PutGroups, transport.GetGroups, transport.Forget, transport.Settle:
 		body, err := n.govern(from, c)
 		return bulkReply{body, err}
+	case transport.SetEntries:
+		body, err := n.takeCall(c.Body)
+		return bulkReply{body, err}
+	case transport.GetEntries:
+		body, err := n.giveCall(c.Body)
+		return bulkReply{body, err}
 	case transport.CompareEditions:
 		body, err := n.compared(from, c.Body)
 		return bulkReply{body, err}

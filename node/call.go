@@ -66,7 +66,7 @@ func (pl *plan) begin(q *question, l *link, until time.Duration) *call {
 	if until <= now {
 		return nil
 	}
-	if (len(q.each) > 0 || q.hold != nil) && l.speaksBefore(transport.CostsVersion) {
+	if pl.group.Entry() != 0 && l.speaksBefore(transport.EntriesVersion) {
 		return nil
 	}
 	c := n.newCall()
@@ -83,7 +83,8 @@ func (pl *plan) begin(q *question, l *link, until time.Duration) *call {
 	return c
 }
 
-// finish waits for the answer. done says that it decides; if not, somebody else may. The error is that of ctx.
+// finish waits for the answer. done says that it decides, or tells the question that the key has other limits; if not, somebody else may
+// decide. The error is that of ctx.
 func (pl *plan) finish(ctx context.Context, q *question, req *policy.Request, l *link, c *call, d *policy.Decision) (done bool, err error) {
 	select {
 	case <-c.done:
@@ -100,6 +101,10 @@ func (pl *plan) finish(ctx context.Context, q *question, req *policy.Request, l 
 	}
 	a, begun, asked := c.answer, c.begun, c.asked
 	c.recycle()
+	if a.Status == transport.OtherLimits {
+		q.toldOf(pl.node, a.Entry)
+		return true, nil
+	}
 	if a.Status != transport.Decided || int(a.Which) >= len(pl.limits) {
 		pl.node.counters.fault(a.Status)
 		if a.Status == transport.Unreachable {

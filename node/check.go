@@ -65,6 +65,11 @@ func (pl *plan) check(ctx context.Context, req *policy.Request, d *policy.Decisi
 	if err := pl.read(req, &q); err != nil { // 2 identity: whose bucket, in which partition
 		return err
 	}
+	if n.specials.count.Load() != 0 { // some keys have limits of their own
+		if pl, err = pl.known(req, &q, d); pl == nil || err != nil {
+			return err
+		}
+	}
 	if pl.sampler != nil && pl.sampler.follows(pl, &q, d) {
 		return nil
 	}
@@ -75,6 +80,9 @@ func (pl *plan) check(ctx context.Context, req *policy.Request, d *policy.Decisi
 	case owner != v.self && pl.borrowed(v.link(owner), &q, now, d): // lent: tokens held here, or "empty until"
 	default:
 		err = pl.elsewhere(ctx, &q, req, d) // another's: one round trip
+	}
+	if q.told { // the key has limits of its own
+		err = pl.heed(ctx, &q, req, d)
 	}
 	if pl.sampler != nil {
 		pl.sampler.learn(pl, &q, d, err)
@@ -95,6 +103,13 @@ type question struct {
 	leases bool         // the owner may lend
 	demand lease.Demand // what is known of it here
 	owed   int64        // part of cost that is not the request's own, but that of sampled ones before
+
+	told  bool   // the owner has not decided, but said that the key's entry has the text
+	entry string // that
+	turns int    // how often it did
+	base  *plan  // what it was asked with first; nil while that is so
+	by    *plan  // what it was asked with last, then
+	free  bool   // nothing limits the key
 }
 
 // read finds out whose bucket a request is about.
@@ -140,8 +155,8 @@ func (pl *plan) price(req *policy.Request, q *question) (err error) {
 	return err
 }
 
-// own decides with the bucket in this node's memory. It is false if this node may not decide: the partition is on its
-// way here or away, or no majority of the members acknowledges the node.
+// own decides with the bucket in this node's memory, or tells the question that the key has other limits. It is false if this node may
+// not decide: the partition is on its way here or away, or no majority of the members acknowledges the node.
 func (pl *plan) own(q *question, now bucket.Instant, d *policy.Decision) bool {
 	n := pl.node
 	if !n.hasAuthority(now) {
@@ -154,6 +169,10 @@ func (pl *plan) own(q *question, now bucket.Instant, d *policy.Decision) bool {
 	case errors.Is(err, table.ErrClosed):
 		return false
 	default:
+		if other, ok := errors.AsType[*table.OtherLimits](err); ok {
+			q.toldOf(n, other.Text)
+			return true
+		}
 		pl.unreachable(n.view.Load(), q, d) // no memory for one more key
 	}
 	return true

@@ -69,6 +69,7 @@ type counters struct {
 	words, wordBytes, putBytes, short          atomic.Uint64
 	debtsDropped, debtsSettled                 atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
+	otherLimits                                atomic.Uint64
 	forwardLatency                             histogram
 }
 
@@ -154,6 +155,8 @@ type Stats struct {
 	// Faults counts forwarded checks that a failure rule had to decide: the peer knew no owner it may ask, the owner's
 	// table was full, or there was no answer in time.
 	FaultNotOwner, FaultFull, FaultUnreachable uint64
+	// OtherLimits counts how often owners have said that a key has limits of its own, or none any more, that a check did not come with.
+	OtherLimits uint64
 	// DebtsOpen is the number of buckets that are owed what a failure rule has admitted here.
 	DebtsOpen int
 	// Ownership is about who decides for what, and how that changes.
@@ -230,7 +233,8 @@ func (n *Node) Stats() Stats {
 		Exempt: c.exempt.Load(), NoPolicy: c.noPolicy.Load(), MissingKey: c.missing.Load(),
 		Served: c.served.Load(), OtherRing: c.otherRing.Load(), Passed: c.passed.Load(),
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
-		DebtsOpen: int(n.debts.count.Load()), DebtsSettled: c.debtsSettled.Load(), DebtsDropped: c.debtsDropped.Load(),
+		OtherLimits: c.otherLimits.Load(),
+		DebtsOpen:   int(n.debts.count.Load()), DebtsSettled: c.debtsSettled.Load(), DebtsDropped: c.debtsDropped.Load(),
 		Purses:            int(n.purses.count.Load()),
 		LeaseRequestsSent: c.leasesSent.Load(), LeaseRequestsReceived: c.leasesReceived.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),

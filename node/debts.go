@@ -170,7 +170,9 @@ func (d *debts) bills() (all []transport.Bill) {
 			if !ok {
 				ref = uint32(len(refs))
 				refs[o.group] = ref
-				b.Limits = append(b.Limits, transport.LimitsBody{Ref: ref, Version: o.group.Version(), Limits: o.group.Limits()})
+				b.Limits = append(b.Limits, transport.LimitsBody{
+					Ref: ref, Version: o.group.Version(), Entry: o.group.Entry(), Limits: o.group.Limits(),
+				})
 			}
 			b.Debts = append(b.Debts, transport.Debt{ID: o.id, Limits: ref, Costs: o.tokens})
 		}
@@ -227,7 +229,7 @@ func (g *governor) settleBill(debtor string, b *transport.Bill) bool {
 	}
 	groups := make(map[uint32]*table.Group)
 	for _, l := range b.Limits {
-		if group, err := n.limits.InternAs(l.Limits, l.Version); err == nil {
+		if group, err := n.limits.InternFor(l.Limits, l.Version, l.Entry); err == nil {
 			groups[l.Ref] = group
 			defer group.Release()
 		}

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
 )
 
 // Store keeps what has to outlive the node. Its methods are called by one goroutine at a time.
@@ -16,6 +18,10 @@ type Store interface {
 	Editions() ([]Edition, error)
 	// KeepEdition keeps one more, and forgets the oldest of more than MaxEditions.
 	KeepEdition(e Edition) error
+	// Entries returns entries of the limits store that are kept, in the order of their ids: the first ones after an id, that many at most.
+	Entries(after bucket.ID, most int) ([]table.Entry, error)
+	// KeepEntries keeps entries, each in place of a lower one of its key.
+	KeepEntries(entries []table.Entry) error
 }
 
 // MaxEditions is how many editions a node remembers.

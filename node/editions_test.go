@@ -1,14 +1,19 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport/mem"
 )
 
@@ -38,8 +43,35 @@ func apply(t *testing.T, n *Node, text string) Applied {
 
 // keeper is a Store in memory.
 type keeper struct {
-	kept []Edition
-	err  error
+	kept    []Edition
+	entries map[bucket.ID]table.Entry
+	err     error
+}
+
+func (k *keeper) Entries(after bucket.ID, most int) (all []table.Entry, err error) {
+	for _, e := range slices.SortedFunc(maps.Values(k.entries), func(a, b table.Entry) int { return compareIDs(a.ID, b.ID) }) {
+		if compareIDs(e.ID, after) > 0 && len(all) < most {
+			all = append(all, e)
+		}
+	}
+	return all, k.err
+}
+
+func compareIDs(a, b bucket.ID) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) }
+
+func (k *keeper) KeepEntries(entries []table.Entry) error {
+	if k.err != nil {
+		return k.err
+	}
+	if k.entries == nil {
+		k.entries = make(map[bucket.ID]table.Entry)
+	}
+	for _, e := range entries {
+		if e.Number > k.entries[e.ID].Number {
+			k.entries[e.ID] = e
+		}
+	}
+	return nil
 }
 
 func (k *keeper) Editions() ([]Edition, error) { return k.kept, nil }

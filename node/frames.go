@@ -47,6 +47,11 @@ func (r *refs) of(g *table.Group) (ref uint32, fresh bool) {
 	return one.ref, fresh
 }
 
+// body carries the limits of a group that was asked for last.
+func (r *refs) body(g *table.Group) transport.LimitsBody {
+	return transport.LimitsBody{Ref: r.lastOne.ref, Version: r.lastOne.version, Entry: g.Entry(), Limits: g.Limits()}
+}
+
 // startsOver says whether a group needs a new number and there is none left: all are given up then, which must not
 // happen within a frame that uses them.
 func (r *refs) startsOver(g *table.Group) bool {
@@ -133,7 +138,7 @@ func (l *link) fill(f *transport.ChecksFrame, r *refs) bool {
 		}
 		ref, fresh := r.of(c.group)
 		if fresh {
-			f.Limits = append(f.Limits, transport.LimitsBody{Ref: ref, Version: r.lastOne.version, Limits: c.group.Limits()})
+			f.Limits = append(f.Limits, r.body(c.group))
 		}
 		c.check.Number = l.slotLocked(c)
 		c.check.Limits = ref

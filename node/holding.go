@@ -146,7 +146,7 @@ func (in *inbound) hold(c *transport.Check, part int, g *table.Group, now bucket
 	case errors.Is(err, table.ErrClosed):
 		return a, false
 	case err != nil:
-		a.Status = transport.Full
+		in.fault(&a, err)
 	case held.Decision.Allowed:
 		a.Life = held.Life
 	}

@@ -18,7 +18,7 @@ func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.K
 		return n.serveBulk(from, s)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	in := &inbound{node: n, from: from.ID, boot: from.Boot, stream: s, wake: make(chan struct{}, 1)}
+	in := &inbound{node: n, from: from.ID, boot: from.Boot, version: from.MaxVersion, stream: s, wake: make(chan struct{}, 1)}
 	n.enroll(in)
 	in.sender.Go(func() { in.sendLater(ctx) }) // ends with the stream
 	err := in.serve()
@@ -30,11 +30,12 @@ func (n *Node) Serve(ctx context.Context, from transport.Hello, kind transport.K
 
 // inbound is the stream of checks from one other node, at the side that owns their keys.
 type inbound struct {
-	node   *Node
-	from   string
-	boot   uint64
-	stream transport.Stream
-	limits []sentLimits // by the sender's number
+	node    *Node
+	from    string
+	boot    uint64
+	version uint8 // of frames, the highest that the other node speaks
+	stream  transport.Stream
+	limits  []sentLimits // by the sender's number
 
 	sending sync.Mutex // Send, and what it sends
 	answers transport.AnswersFrame
@@ -52,9 +53,9 @@ type inbound struct {
 
 // sentLimits is a group of limits as it was sent, and interned once there is room for it.
 type sentLimits struct {
-	version uint64
-	limits  []bucket.Limit
-	group   *table.Group // or nil
+	version, entry uint64
+	limits         []bucket.Limit
+	group          *table.Group // or nil
 }
 
 // serve decides what comes, one frame at a time, with one look at the clock for each.
@@ -99,7 +100,7 @@ func (in *inbound) learn(bodies []transport.LimitsBody) error {
 		if kept.group != nil {
 			kept.group.Release()
 		}
-		*kept = sentLimits{version: l.Version, limits: l.Limits}
+		*kept = sentLimits{version: l.Version, entry: l.Entry, limits: l.Limits}
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func (in *inbound) group(ref uint32) (*table.Group, error) {
 	}
 	l := &in.limits[ref]
 	if l.group == nil {
-		if g, err := in.node.limits.InternAs(l.limits, l.version); err == nil {
+		if g, err := in.node.limits.InternFor(l.limits, l.version, l.entry); err == nil {
 			l.group = g
 		}
 	}
@@ -132,6 +133,7 @@ func (in *inbound) decide(f *transport.ChecksFrame) error {
 	defer in.sending.Unlock()
 	in.answers.Dequeued++
 	in.answers.Answers = in.answers.Answers[:0]
+	texts := 0
 	for i := range f.Checks {
 		c := &f.Checks[i]
 		g, err := in.group(c.Limits)
@@ -153,6 +155,12 @@ func (in *inbound) decide(f *transport.ChecksFrame) error {
 			}
 		}
 		in.answers.Answers = append(in.answers.Answers, a)
+		if texts += len(a.Entry); texts > maxFrameTexts {
+			if err := in.flushLocked(); err != nil {
+				return err
+			}
+			in.answers.Answers, texts = in.answers.Answers[:0], 0
+		}
 	}
 	n.counters.served.Add(uint64(len(f.Checks)))
 	if f.Epoch != v.epoch {
@@ -160,6 +168,9 @@ func (in *inbound) decide(f *transport.ChecksFrame) error {
 	}
 	return in.flushLocked()
 }
+
+// maxFrameTexts is how many bytes of entries' texts a frame of answers has before it is sent.
+const maxFrameTexts = 256 << 10
 
 // own decides with the bucket in this node's memory. It is false if this node may not decide.
 func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.Instant) (a transport.Answer, ok bool) {
@@ -182,7 +193,7 @@ func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.
 	case errors.Is(err, table.ErrClosed):
 		return a, false
 	case err != nil:
-		a.Status = transport.Full
+		in.fault(&a, err)
 		return a, true
 	}
 	a.Which, a.Decision = uint8(d.Which), d.Decision
@@ -190,6 +201,19 @@ func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.
 		a.Offer, a.Deny = d.Offer, d.Deny
 	}
 	return a, true
+}
+
+// fault makes an answer one that does not decide: the key has other limits, or there is no room for it.
+func (in *inbound) fault(a *transport.Answer, err error) {
+	other, ok := errors.AsType[*table.OtherLimits](err)
+	switch {
+	case !ok:
+		a.Status = transport.Full
+	case in.version < transport.EntriesVersion:
+		a.Status = transport.NotOwner // it can't be told, and has to do without
+	default:
+		a.Status, a.Entry = transport.OtherLimits, other.Text
+	}
 }
 
 // delay has a check decided later: by whom this node takes for the owner, or here, when the partition has come. It is

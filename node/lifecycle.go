@@ -36,7 +36,7 @@ func (n *Node) Start(ctx context.Context) error {
 	joining, done := context.WithTimeout(ctx, firstJoin)
 	met := n.join(joining)
 	done()
-	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep, n.spread, n.fetchNews}
+	run := []func(context.Context){n.follow, n.expireLate, n.keepPurses, n.upkeep, n.spread, n.fetchNews, n.keepEntries}
 	if n.governor == nil {
 		n.setState(ring.Active)
 		n.look()
@@ -55,6 +55,7 @@ func (n *Node) Start(ctx context.Context) error {
 		n.setState(ring.Active)
 	}
 	n.learnEditions(ctx)
+	n.restoreEntries(ctx)
 	if err := n.membership.SetState(ctx, ring.Active); err != nil {
 		n.log.Warn("the others may hear late that this node is active", "error", err)
 	}
@@ -86,6 +87,23 @@ func (n *Node) awaitMembership(ctx context.Context) {
 			continue
 		}
 		return
+	}
+}
+
+// restoreEntries has what is on disk of the limits store offered, and waits until it is where it belongs, for offerPatience at the most.
+func (n *Node) restoreEntries(ctx context.Context) {
+	if n.cfg.Store == nil {
+		return
+	}
+	offered := make(chan struct{})
+	n.goroutines.Go(func() { n.offerEntries(n.life, offered) })
+	patience := time.NewTimer(offerPatience)
+	defer patience.Stop()
+	select {
+	case <-offered:
+	case <-patience.C:
+		n.log.Warn("some limits of single keys that are on disk are not where they belong yet: their keys have the limits of their policies until then")
+	case <-ctx.Done():
 	}
 }
 

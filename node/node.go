@@ -68,6 +68,10 @@ type Node struct {
 	relook   chan struct{}   // the list of members has changed
 	life     context.Context // ends with Close
 
+	specials   specials
+	entering   sync.Mutex // held while entries of the limits store are numbered
+	savings    savings
+	offerAgain chan struct{}
 	purses     purses
 	pursesWake chan struct{}
 	serving    sync.Mutex // guards:
@@ -125,6 +129,7 @@ func New(cfg Config) (*Node, error) {
 		inbounds:   make(map[string]*inbound),
 
 		pursesWake: make(chan struct{}, 1),
+		offerAgain: make(chan struct{}, 1),
 		relook:     make(chan struct{}, 1),
 		timer:      newMachineClock(),
 	}
@@ -149,6 +154,11 @@ func New(cfg Config) (*Node, error) {
 	for _, t := range []**table.Table{&n.copies, &n.arriving} {
 		if *t, err = table.New(cfg.Ring.Partitions, cfg.TableBytes, n.limits, table.Lending{}); err != nil {
 			return nil, err
+		}
+	}
+	if cfg.Store != nil {
+		for _, t := range []*table.Table{n.owned, n.copies, n.arriving} {
+			t.SaveEntries()
 		}
 	}
 	n.setWall()

@@ -64,16 +64,14 @@ func (l *link) fillLeases(f *transport.LeasesFrame, r *refs) bool {
 		s := n.purses.shard(p.part)
 		s.mu.Lock()
 		switch {
-		case p.gone || p.link != l:
+		case p.gone || p.link != l || p.group.Entry() != 0 && l.speaksBefore(transport.EntriesVersion):
 		case len(f.Requests) > 0 && r.startsOver(p.group):
 			l.tell(p) // in a frame of its own
 		default:
 			if req, ok := p.message(now, &n.purses); ok {
 				ref, fresh := r.of(p.group)
 				if fresh {
-					f.Limits = append(f.Limits, transport.LimitsBody{
-						Ref: ref, Version: r.lastOne.version, Limits: p.group.Limits(),
-					})
+					f.Limits = append(f.Limits, r.body(p.group))
 				}
 				f.Requests = append(f.Requests, transport.LeaseRequest{ID: p.id, Limits: ref, Request: req})
 			}

@@ -17,7 +17,7 @@ const passMargin = time.Millisecond
 // pass sends a check on to whom this node takes for the owner: the sender has not heard of it yet. It happens twice to a
 // check at the most, so nodes that disagree do not play ball with it.
 func (in *inbound) pass(c *transport.Check, g *table.Group, l *link, hop uint8) bool {
-	if c.Within <= passMargin || (len(c.Costs) > 0 || c.Hold != (lease.HoldID{})) && l.speaksBefore(transport.CostsVersion) {
+	if c.Within <= passMargin || g.Entry() != 0 && l.speaksBefore(transport.EntriesVersion) {
 		return false
 	}
 	out := in.node.newCall()

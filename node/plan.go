@@ -13,7 +13,7 @@ import (
 	"github.com/drossel-dev/drossel/bucket/table"
 )
 
-// plan is one list of limits of a policy, ready for use: its own, a tier's, an override's, or of one of these what is in shadow mode. It
+// plan is one list of limits of a policy, ready for use: its own, a tier's, an override's, a key's, or of one of these what is in shadow mode. It
 // is good for as long as anybody uses it.
 type plan struct {
 	node   *Node
@@ -22,7 +22,9 @@ type plan struct {
 	inline bool
 	// version is that of the policies; 0 if inline.
 	version uint64
-	leased  bool // its groups may be lent
+	entry   uint64 // of the limits store, that the limits are by; 0 if they are not
+	rule    *rule  // of the policy; nil if inline or in shadow mode
+	leased  bool   // its groups may be lent
 	limits  []policy.Limit
 	group   *table.Group
 
@@ -44,11 +46,14 @@ type speaker struct {
 	window   time.Duration
 }
 
-// newPlan interns the limits of a variant of a policy.
-func (n *Node) newPlan(p *policy.Policy, version uint64, c *counts, m *memo) (*plan, error) {
+// newPlan interns the limits of a variant of a policy, or, by the name of an entry, those of keys that have it.
+func (n *Node) newPlan(p *policy.Policy, version uint64, c *counts, m *memo, entry uint64) (*plan, error) {
 	pl := &plan{
-		node: n, version: version, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(),
-		counts: c, memo: m, sampler: newSampler(p),
+		node: n, version: version, entry: entry, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(),
+		counts: c, memo: m,
+	}
+	if entry == 0 {
+		pl.sampler = newSampler(p)
 	}
 	if err := pl.intern(); err != nil {
 		return nil, err
@@ -104,7 +109,7 @@ func (pl *plan) intern() (err error) {
 		lacks = pl.policy.Lacks
 	}
 	pl.rules = rulesOf(pl.limits, lacks)
-	pl.group, err = pl.node.limits.InternAs(limits, pl.version)
+	pl.group, err = pl.node.limits.InternFor(limits, pl.version, pl.entry)
 	return err
 }
 

@@ -135,6 +135,10 @@ func (pl *plan) answered(l *link, q *question, req *policy.Request, a *transport
 		p.redirect(l)
 	}
 	if p != nil && p.group != pl.group {
+		if _, waiting := p.Waiting(); waiting || p.Left(now) > 0 {
+			p.giveBack() // else it burns; the group gets another purse after that
+			return
+		}
 		ps.dropLocked(s, p)
 		p = nil
 	}

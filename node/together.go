@@ -45,6 +45,13 @@ const (
 // check has all legs decide.
 func (legs together) check(ctx context.Context, n *Node, d *policy.Decision) error {
 	until, inTime := n.until(ctx)
+	if n.specials.count.Load() != 0 {
+		for i := range legs {
+			if err := legs[i].know(); err != nil {
+				return err
+			}
+		}
+	}
 	for attempt := 1; ; attempt++ {
 		n.ask(ctx, legs, until, inTime)
 		done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until, d)
@@ -60,6 +67,9 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 	v := n.view.Load()
 	for i := range legs { // first what takes a while
 		l := &legs[i]
+		if l.q.free {
+			continue
+		}
 		l.d, l.err, l.link, l.call, l.done = policy.Decision{}, nil, nil, nil, false
 		if !l.q.look {
 			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.plan.costsOf(&l.q)}
@@ -84,12 +94,18 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		}
 	}
 	legs.finishShadows(ctx, n)
+	for i := range legs {
+		if l := &legs[i]; l.q.told {
+			l.turn()
+		}
+	}
 	var seeking sync.WaitGroup // seldom
 	for i := range legs {
 		if l := &legs[i]; !l.done && l.err == nil {
 			seeking.Go(func() {
 				if inTime {
 					l.err = l.plan.seek(ctx, &l.q, &l.req, until, &l.d)
+					l.turned()
 				} else {
 					l.plan.unreachable(n.view.Load(), &l.q, &l.d)
 				}
@@ -97,6 +113,32 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		}
 	}
 	seeking.Wait()
+}
+
+// know turns to the limits that the key is known to have of its own.
+func (l *leg) know() error {
+	_, err := l.plan.known(&l.req, &l.q, &l.d)
+	l.turned()
+	return err
+}
+
+// turn turns to the limits that the owner of the key has said it has.
+func (l *leg) turn() {
+	var by *plan
+	by, l.err = l.plan.turn(&l.req, &l.q, &l.d)
+	l.done = by == nil
+	l.turned()
+}
+
+// turned takes in that a question was asked with other limits, or that nothing limits its key. Then it is no leg that denies, or speaks if
+// another can.
+func (l *leg) turned() {
+	switch {
+	case l.q.free:
+		l.done, l.d.Remaining = true, bucket.MaxTokens
+	case l.q.by != nil:
+		l.plan = l.q.by
+	}
 }
 
 // errUnseen is the error of a leg in shadow mode that nobody has answered soon enough.
@@ -159,7 +201,9 @@ func (legs together) settle(n *Node, last bool, d *policy.Decision) (done bool, 
 	if admit && !commit && !look && !last {
 		return false, err
 	}
-	*d = legs[speaks].d
+	if *d = legs[speaks].d; legs[speaks].q.free { // so all are
+		d.Remaining = 0
+	}
 	for i := range legs {
 		l := &legs[i]
 		if l.shadow {

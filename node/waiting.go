@@ -58,20 +58,27 @@ func (pl *plan) elsewhere(ctx context.Context, q *question, req *policy.Request,
 func (pl *plan) seek(ctx context.Context, q *question, req *policy.Request, until time.Duration, d *policy.Decision) error {
 	n := pl.node
 	for {
+		var done bool
+		var err error
 		turn := n.turns.wait()
 		v := n.view.Load()
 		switch owner := v.owner(q.part); {
 		case owner == nobody:
 		case owner == v.self:
-			if pl.own(q, n.clock.Now(), d) {
-				return nil
-			}
+			done = pl.own(q, n.clock.Now(), d)
 		case v.links[owner] != nil:
 			if c := pl.begin(q, v.links[owner], until); c != nil {
-				if done, err := pl.finish(ctx, q, req, v.links[owner], c, d); done || err != nil {
-					return err
-				}
+				done, err = pl.finish(ctx, q, req, v.links[owner], c, d)
 			}
+		}
+		if q.told {
+			if pl, err = pl.turn(req, q, d); pl != nil && err == nil {
+				continue
+			}
+			done = true
+		}
+		if done || err != nil {
+			return err
 		}
 		if !n.worthWaiting(v, q.part, until) {
 			pl.unreachable(v, q, d)

@@ -21,6 +21,9 @@ const (
 	Full
 	// Unreachable: the node that was asked forwarded the check and had no answer in time.
 	Unreachable
+	// OtherLimits: the key has limits of its own, or none any more, and the check did not come with these. Only to peers of
+	// EntriesVersion.
+	OtherLimits
 	statuses
 )
 
@@ -40,6 +43,8 @@ type Answer struct {
 	// Life is for how long from when it was first asked for a hold may be committed, at most an hour; 0 if nothing is held. It is sent
 	// if Status is Decided.
 	Life time.Duration
+	// Entry is the text of the key's entry in the limits store, at most MaxEntryBytes, if Status is OtherLimits; "" if it has none.
+	Entry string
 	// By is the stable id of the node that decided if it is not the one that was asked; with NotOwner, a hint at the one
 	// that would. It may come with any Status.
 	By string
@@ -95,6 +100,9 @@ func AppendAnswers(b []byte, f *AnswersFrame) []byte {
 			b = binary.AppendUvarint(b, uint64(a.Decision.RetryAfter))
 			b = binary.AppendUvarint(b, uint64(a.Decision.ResetAfter))
 		}
+		if a.Status == OtherLimits {
+			b = appendBytes(b, a.Entry)
+		}
 		if flags&flagDeny != 0 {
 			b = appendDeny(b, a.Deny)
 		}
@@ -130,6 +138,9 @@ func DecodeAnswers(frame []byte, f *AnswersFrame) error {
 			if flags&flagHeld != 0 {
 				a.Life = r.term()
 			}
+		}
+		if a.Status == OtherLimits {
+			a.Entry = string(r.bytes(MaxEntryBytes))
 		}
 		if a.Status >= statuses || a.Which >= maxStates {
 			r.fail("an answer is out of range")

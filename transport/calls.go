@@ -24,6 +24,11 @@ const (
 	CompareEditions Method = 7
 	// GetEdition asks a node for its edition of the policies.
 	GetEdition Method = 8
+	// SetEntries carries entries of the limits store to the node that decides for their keys; its reply says of each which number counts
+	// then.
+	SetEntries Method = 9
+	// GetEntries names keys; the reply has their entries.
+	GetEntries Method = 10
 )
 
 // Call is a request on the bulk stream.

@@ -18,10 +18,9 @@ type Check struct {
 	Limits uint32
 	// Cost is 0 to bucket.MaxTokens: that of every limit, or the largest.
 	Cost int64
-	// Costs are those of each limit, 0 to bucket.MaxTokens, if they differ; else nil. Only to peers of CostsVersion.
+	// Costs are those of each limit, 0 to bucket.MaxTokens, if they differ; else nil.
 	Costs []int64
-	// Hold, unless zero, has the cost taken aside for a check of several keys, for Life: at most an hour. Only to peers of
-	// CostsVersion.
+	// Hold, unless zero, has the cost taken aside for a check of several keys, for Life: at most an hour.
 	Hold lease.HoldID
 	Life time.Duration
 	// Within is how long the sender waits for the answer, from when it sent the frame.

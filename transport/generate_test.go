@@ -55,7 +55,9 @@ func anyRef() *rapid.Generator[uint32] {
 func anyLimits() *rapid.Generator[[]LimitsBody] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) LimitsBody {
 		return LimitsBody{
-			Ref: anyRef().Draw(t, "ref"), Version: rapid.Uint64().Draw(t, "version"), Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
+			Ref: anyRef().Draw(t, "ref"), Version: rapid.Uint64().Draw(t, "version"),
+			Entry:  rapid.SampledFrom([]uint64{0, 0, 1, math.MaxUint64}).Draw(t, "entry"),
+			Limits: rapid.SliceOfN(anyLimit(), 1, maxStates).Draw(t, "limits"),
 		}
 	}), 0, 4)
 }
@@ -119,6 +121,9 @@ func anyAnswersFrame() *rapid.Generator[AnswersFrame] {
 			a.Offer = rapid.Bool().Draw(t, "offer")
 			a.Deny = anyDeny().Draw(t, "deny")
 			a.Life = anyTerm().Draw(t, "life")
+		}
+		if a.Status == OtherLimits {
+			a.Entry = rapid.StringN(0, 100, MaxEntryBytes).Draw(t, "entry")
 		}
 		return a
 	})

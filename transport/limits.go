@@ -12,6 +12,9 @@ import (
 type LimitsBody struct {
 	// Version is that of the policies that have these limits, or had them last; 0 if they have none.
 	Version uint64
+	// Entry names the entry of the limits store that these limits are by, as table.NameOf does; 0 if they are not. Only to peers of
+	// EntriesVersion.
+	Entry uint64
 	// Ref is a small number that the sender chooses; below MaxLimitsRefs. Sending it again replaces the group.
 	Ref    uint32
 	Limits []bucket.Limit // 1 to 16
@@ -19,6 +22,9 @@ type LimitsBody struct {
 
 // MaxLimitsRefs bounds how many groups of limits a stream names at a time.
 const MaxLimitsRefs = 1 << 16
+
+// byEntry is set in the count of limits that are by an entry, whose name follows.
+const byEntry = 0x80
 
 // maxStates is the largest group, as in bucket/table.
 const maxStates = 16
@@ -29,7 +35,12 @@ func appendLimits(b []byte, bodies []LimitsBody) []byte {
 		body := &bodies[i]
 		b = binary.AppendUvarint(b, uint64(body.Ref))
 		b = binary.AppendUvarint(b, body.Version)
-		b = append(b, byte(len(body.Limits)))
+		if body.Entry == 0 {
+			b = append(b, byte(len(body.Limits)))
+		} else {
+			b = append(b, byte(len(body.Limits))|byEntry)
+			b = binary.BigEndian.AppendUint64(b, body.Entry)
+		}
 		for _, l := range body.Limits {
 			b = l.Append(b)
 		}
@@ -42,6 +53,12 @@ func (r *reader) limits(bodies []LimitsBody) []LimitsBody {
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		body := LimitsBody{Ref: r.ref(), Version: r.uvarint()}
 		k := int(r.byte())
+		if k&byEntry != 0 {
+			k &^= byEntry
+			if body.Entry = r.uint64(); body.Entry == 0 {
+				r.fail(fmt.Sprintf("limits %d are by an entry without a name", body.Ref))
+			}
+		}
 		if k < 1 || k > maxStates {
 			r.fail(fmt.Sprintf("limits %d of %d", body.Ref, k))
 			break

@@ -1,14 +1,14 @@
 package transport
 
-// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 to 6 did not say of which policies
-// limits are, and their nodes are refused.
+// The frame versions that this build speaks. Two nodes use the highest that both do. Versions 1 to 7 did not say of which policies
+// limits are, or knew of no holds, and their nodes are refused.
 const (
-	MinVersion = 7
-	MaxVersion = 8
+	MinVersion = 8
+	MaxVersion = 9
 )
 
-// CostsVersion is the first version in which a check has a cost for each limit, and in which there are holds.
-const CostsVersion = 8
+// EntriesVersion is the first version that knows of the limits store.
+const EntriesVersion = 9
 
 // Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.
 func Version(own, other Hello) uint8 { return min(own.MaxVersion, other.MaxVersion) }

@@ -21,11 +21,11 @@ func versionsMeet(t *testing.T, w world) {
 		names          []string // by the refusal
 	}{
 		"this build":            {none, none, transport.MaxVersion, nil},
-		"an older dialer":       {versions{0, 7}, none, 7, nil},
-		"an older node dialed":  {none, versions{7, 7}, 7, nil},
-		"a dialer of version 2": {versions{1, 2}, none, 0, []string{"1 to 2", "7 to 8"}},
-		"version 2 dialed":      {none, versions{1, 2}, 0, []string{"1 to 2", "7 to 8"}},
-		"a far newer one":       {versions{9, 9}, none, 0, []string{"9 to 9", "7 to 8"}},
+		"an older dialer":       {versions{0, 8}, none, 8, nil},
+		"an older node dialed":  {none, versions{8, 8}, 8, nil},
+		"a dialer of version 2": {versions{1, 2}, none, 0, []string{"1 to 2", "8 to 9"}},
+		"version 2 dialed":      {none, versions{1, 2}, 0, []string{"1 to 2", "8 to 9"}},
+		"a far newer one":       {versions{10, 10}, none, 0, []string{"10 to 10", "8 to 9"}},
 	} {
 		own, other := hello("n1x"), hello("n2x")
 		own.MinVersion, own.MaxVersion = c.dialed.lowest, c.dialed.highest

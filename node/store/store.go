@@ -24,7 +24,10 @@ type Store struct {
 	name string
 }
 
-var editions = []byte("editions")
+var (
+	editions = []byte("editions")
+	entries  = []byte("limits") // of the limits store, by id
+)
 
 const (
 	fileName = "drossel.db"
@@ -51,6 +54,9 @@ func Open(dir string) (*Store, error) {
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists(editions)
+		if err == nil {
+			_, err = tx.CreateBucketIfNotExists(entries)
+		}
 		return err
 	})
 	if err != nil {
