@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
 )
@@ -89,7 +90,7 @@ func (n *Node) offer(ctx context.Context, some []table.Entry) {
 	for i := range open {
 		open[i] = i
 	}
-	results := make([]KeyResult, len(entries))
+	results := make([]policy.KeyResult, len(entries))
 	n.retry(ctx, func() bool {
 		asking, cancel := context.WithTimeout(ctx, offerRetry)
 		defer cancel()

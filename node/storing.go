@@ -15,28 +15,6 @@ import (
 
 // The limits store, as those see it who write to it and read it, at any node.
 
-// KeyLimits are what one key of a policy has in place of what its policy would give it.
-type KeyLimits struct {
-	// Policy names the policy. Of Key and Parts there is one, as in policy.Request.
-	Policy string
-	Key    string
-	Parts  []string
-	// Text is what the key has, as policy.Policy.Stored reads it; "" if it has what the policy gives it.
-	Text string
-}
-
-// KeyResult is what has become of a KeyLimits.
-type KeyResult struct {
-	// Number orders what was set for the key: the highest counts.
-	Number uint64
-	// Owner is the node that has it.
-	Owner string
-	// Kept says that the owner has it on disk, and Copied that another node has a copy in memory.
-	Kept, Copied bool
-	// Err says what was wrong; it wraps policy.ErrInvalid, policy.ErrUnknownPolicy or policy.ErrUnavailable.
-	Err error
-}
-
 const (
 	storePatience = 3 * time.Second
 	storeLook     = 20 * time.Millisecond
@@ -49,8 +27,8 @@ const (
 // are asked for at once. What was taken of
 // a key stays taken. Each is set or not whatever comes of the others; the results are in the order of the keys. It waits for owners that
 // can't be reached for 3 s, and for a copy at another node for 1 s. Safe for concurrent use.
-func (n *Node) SetLimits(ctx context.Context, all []KeyLimits) []KeyResult {
-	results := make([]KeyResult, len(all))
+func (n *Node) SetLimits(ctx context.Context, all []policy.KeyLimits) []policy.KeyResult {
+	results := make([]policy.KeyResult, len(all))
 	entries := make([]transport.Entry, len(all))
 	valid := make(map[[2]string]error, 1) // by policy and text
 	var open []int
@@ -79,10 +57,10 @@ func (n *Node) SetLimits(ctx context.Context, all []KeyLimits) []KeyResult {
 
 // Limits returns what a key has of its own, in Text, which is "" if it has nothing, and where that lies. The error wraps policy.ErrInvalid,
 // policy.ErrUnknownPolicy or policy.ErrUnavailable. Safe for concurrent use.
-func (n *Node) Limits(ctx context.Context, k KeyLimits) (KeyLimits, KeyResult, error) {
+func (n *Node) Limits(ctx context.Context, k policy.KeyLimits) (policy.KeyLimits, policy.KeyResult, error) {
 	id, err := n.idOf(&k)
 	if err != nil {
-		return k, KeyResult{}, err
+		return k, policy.KeyResult{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -108,14 +86,14 @@ func (n *Node) Limits(ctx context.Context, k KeyLimits) (KeyLimits, KeyResult, e
 		return err == nil && len(has) == 1
 	})
 	if !done {
-		return k, KeyResult{}, fmt.Errorf("%w: the node that decides for the key can't be reached: try again", policy.ErrUnavailable)
+		return k, policy.KeyResult{}, fmt.Errorf("%w: the node that decides for the key can't be reached: try again", policy.ErrUnavailable)
 	}
 	k.Text = has[0].Text
-	return k, KeyResult{Number: has[0].Number, Owner: owner}, nil
+	return k, policy.KeyResult{Number: has[0].Number, Owner: owner}, nil
 }
 
 // idOf returns the id of a key.
-func (n *Node) idOf(k *KeyLimits) (id bucket.ID, err error) {
+func (n *Node) idOf(k *policy.KeyLimits) (id bucket.ID, err error) {
 	r, err := n.book.Load().rule(k.Policy)
 	if err != nil {
 		return id, err
@@ -169,7 +147,7 @@ func (n *Node) retry(ctx context.Context, do func() (done bool)) bool {
 
 // sendEntries sends those of some indexes to the nodes that decide for their keys, at the same time, and returns those that are not taken
 // yet.
-func (n *Node) sendEntries(ctx context.Context, entries []transport.Entry, some []int, results []KeyResult) (open []int) {
+func (n *Node) sendEntries(ctx context.Context, entries []transport.Entry, some []int, results []policy.KeyResult) (open []int) {
 	v := n.view.Load()
 	byOwner := make(map[int][]int)
 	for _, i := range some {
@@ -199,7 +177,7 @@ func (n *Node) sendEntries(ctx context.Context, entries []transport.Entry, some 
 						open = append(open, i)
 						continue
 					}
-					results[i].take(name, &got[j])
+					took(&results[i], name, &got[j])
 					entries[i].Number = got[j].Number // sent again it is the same one
 				}
 				mu.Unlock()
@@ -210,7 +188,8 @@ func (n *Node) sendEntries(ctx context.Context, entries []transport.Entry, some 
 	return open
 }
 
-func (r *KeyResult) take(owner string, got *transport.EntryResult) {
+// took takes in what an owner has said of an entry.
+func took(r *policy.KeyResult, owner string, got *transport.EntryResult) {
 	if r.Owner = owner; r.Number == 0 {
 		r.Number = got.Number
 	}
@@ -241,7 +220,7 @@ func (n *Node) send(ctx context.Context, v *view, owner int, batch []transport.E
 
 // awaitEntryCopies waits until entries that were set have a copy at another node, if there is one. Sent again they change nothing, and who
 // has them says how things are.
-func (n *Node) awaitEntryCopies(ctx context.Context, entries []transport.Entry, results []KeyResult) {
+func (n *Node) awaitEntryCopies(ctx context.Context, entries []transport.Entry, results []policy.KeyResult) {
 	if v := n.view.Load(); n.governor == nil || len(v.members) < 2 {
 		return
 	}

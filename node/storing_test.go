@@ -26,9 +26,9 @@ const storedText = `policies:
 `
 
 // store sets what a key has.
-func store(t testing.TB, n *Node, key, text string) KeyResult {
+func store(t testing.TB, n *Node, key, text string) policy.KeyResult {
 	t.Helper()
-	r := n.SetLimits(t.Context(), []KeyLimits{{Policy: "api", Key: key, Text: text}})[0]
+	r := n.SetLimits(t.Context(), []policy.KeyLimits{{Policy: "api", Key: key, Text: text}})[0]
 	if r.Err != nil {
 		t.Fatalf("%s at %s: %v", text, n.Name(), r.Err)
 	}
@@ -63,7 +63,7 @@ func TestStoredLimits(t *testing.T) {
 				limit(10, 3)
 				store(t, setter, key, "")
 				limit(10, 3)
-				k, at, err := asker.Limits(t.Context(), KeyLimits{Policy: "api", Key: key})
+				k, at, err := asker.Limits(t.Context(), policy.KeyLimits{Policy: "api", Key: key})
 				if err != nil || k.Text != "" || at.Owner != nodes[(i+j)%3].Name() || at.Number == 0 {
 					t.Errorf("%+v, %+v, %v, want nothing any more", k, at, err)
 				}
@@ -134,7 +134,7 @@ func TestStoredOfSeveralKeys(t *testing.T) {
 			if left := check(t, n, policy.Request{Policy: "both", Key: key, CheckOnly: true}); left.Allowed {
 				t.Errorf("%+v", left)
 			}
-			if r := nodes[0].SetLimits(t.Context(), []KeyLimits{{Policy: "both", Key: key, Text: `{"limits":[{"rate":"1/d","burst":9}]}`}}); r[0].Err != nil {
+			if r := nodes[0].SetLimits(t.Context(), []policy.KeyLimits{{Policy: "both", Key: key, Text: `{"limits":[{"rate":"1/d","burst":9}]}`}}); r[0].Err != nil {
 				t.Error(r[0].Err)
 			}
 			store(t, n, key, `{"tier": "gold"}`)
@@ -150,18 +150,18 @@ func TestStoredOfSeveralKeys(t *testing.T) {
 func TestStoredIsRefused(t *testing.T) {
 	n := start(t, Config{Policies: set(t, storedText)})
 	for _, c := range []struct {
-		k    KeyLimits
+		k    policy.KeyLimits
 		want error
 		text string
 	}{
-		{KeyLimits{Policy: "apo", Key: "ann", Text: `{"tier":"gold"}`}, policy.ErrUnknownPolicy, "api"},
-		{KeyLimits{Policy: "api", Text: `{"tier":"gold"}`}, policy.ErrInvalid, "user"},
-		{KeyLimits{Policy: "api", Parts: []string{"a", "b"}, Text: `{"tier":"gold"}`}, policy.ErrInvalid, "2"},
-		{KeyLimits{Policy: "api", Key: "ann", Text: `{"tier":"glod"}`}, policy.ErrInvalid, `did you mean "gold"`},
-		{KeyLimits{Policy: "api", Key: "ann", Text: `{"limits":[{"rate":"5/fortnight"}]}`}, policy.ErrInvalid, "fortnight"},
-		{KeyLimits{Policy: "place", Key: "ann", Text: `{"unlimited":true}`}, policy.ErrInvalid, "parts"},
+		{policy.KeyLimits{Policy: "apo", Key: "ann", Text: `{"tier":"gold"}`}, policy.ErrUnknownPolicy, "api"},
+		{policy.KeyLimits{Policy: "api", Text: `{"tier":"gold"}`}, policy.ErrInvalid, "user"},
+		{policy.KeyLimits{Policy: "api", Parts: []string{"a", "b"}, Text: `{"tier":"gold"}`}, policy.ErrInvalid, "2"},
+		{policy.KeyLimits{Policy: "api", Key: "ann", Text: `{"tier":"glod"}`}, policy.ErrInvalid, `did you mean "gold"`},
+		{policy.KeyLimits{Policy: "api", Key: "ann", Text: `{"limits":[{"rate":"5/fortnight"}]}`}, policy.ErrInvalid, "fortnight"},
+		{policy.KeyLimits{Policy: "place", Key: "ann", Text: `{"unlimited":true}`}, policy.ErrInvalid, "parts"},
 	} {
-		r := n.SetLimits(t.Context(), []KeyLimits{c.k, {Policy: "api", Key: "bob", Text: `{"tier":"gold"}`}})
+		r := n.SetLimits(t.Context(), []policy.KeyLimits{c.k, {Policy: "api", Key: "bob", Text: `{"tier":"gold"}`}})
 		if !errors.Is(r[0].Err, c.want) || !strings.Contains(r[0].Err.Error(), c.text) {
 			t.Errorf("%+v: %v", c.k, r[0].Err)
 		}
@@ -169,7 +169,7 @@ func TestStoredIsRefused(t *testing.T) {
 			t.Errorf("and so is another: %v", r[1].Err)
 		}
 	}
-	r := n.SetLimits(t.Context(), []KeyLimits{{Policy: "place", Parts: []string{"t", "ann"}, Text: `{"unlimited":true}`}})
+	r := n.SetLimits(t.Context(), []policy.KeyLimits{{Policy: "place", Parts: []string{"t", "ann"}, Text: `{"unlimited":true}`}})
 	if r[0].Err != nil {
 		t.Error(r[0].Err)
 	}

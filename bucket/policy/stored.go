@@ -10,6 +10,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// KeyLimits are what one key of a policy has in place of what its policy would give it.
+type KeyLimits struct {
+	// Policy names the policy. Of Key and Parts there is one, as in Request; neither for a policy without a key.
+	Policy string
+	Key    string
+	Parts  []string
+	// Text is what the key has, as Policy.Stored reads it, at most MaxStoredBytes; "" if it has what the policy gives it.
+	Text string
+}
+
+// KeyResult is what has become of a KeyLimits.
+type KeyResult struct {
+	// Number orders what was set for the key: the highest counts. It is the microsecond of Unix time at which that was, or more.
+	Number uint64
+	// Owner is the node that has it.
+	Owner string
+	// Kept says that the owner has it on disk, and Copied that another node has a copy in memory.
+	Kept, Copied bool
+	// Err says what was wrong. It wraps ErrInvalid, ErrUnknownPolicy or ErrUnavailable.
+	Err error
+}
+
 // MaxStoredBytes bounds what the limits store has for one key.
 const MaxStoredBytes = 2 << 10
 

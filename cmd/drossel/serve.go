@@ -216,6 +216,7 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 		d.listeners = append(d.listeners, l)
 		d.grpc, d.grpcAddr = grpc.NewServer(), l.Addr().String()
 		api.Register(d.grpc, n, f.node.Logger)
+		api.RegisterLimits(d.grpc, n, f.node.Logger)
 		d.health = api.RegisterHealth(d.grpc)
 		api.RegisterReflection(d.grpc)
 		d.serving = append(d.serving, func() error { return d.grpc.Serve(l) })
@@ -240,6 +241,7 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 
 			Partitions: func() any { return n.Partitions() },
 			Policies:   livePolicies{n},
+			Limits:     n,
 			Forget: func(member string) (known bool, err error) {
 				err = n.ForgetMember(member)
 				return !errors.Is(err, node.ErrNotMember), err

@@ -49,6 +49,8 @@ type Config struct {
 	Forget func(member string) (known bool, err error)
 	// Policies are what is served below /v1/policies. Default: 404.
 	Policies Policies
+	// Limits is what is served below /v1/limits. Default: 404.
+	Limits LimitsStore
 	// Leases returns what /v1/leases shows, as a value for encoding/json. Default: 404.
 	Leases func() any
 }
@@ -85,6 +87,9 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 	}
 	if cfg.Policies != nil {
 		s.policies(route, cfg.Policies)
+	}
+	if cfg.Limits != nil {
+		s.limits(mux, route, cfg.Limits)
 	}
 	if cfg.Leases != nil {
 		route(http.MethodGet, "/v1/leases", s.view(cfg.Leases))

@@ -116,6 +116,12 @@ func (w walk) array(where string, most int) ([]json.RawMessage, error) {
 	return out, err
 }
 
+// raw reads a value of any kind as it stands.
+func (w walk) raw() (raw json.RawMessage, err error) {
+	err = w.dec.Decode(&raw)
+	return raw, err
+}
+
 // meant says which field an unknown one may have meant, or else which there are.
 func meant[T any](name string, known fields[T]) string {
 	const edits, longest = 2, 32 // names from outside may be as long as the body

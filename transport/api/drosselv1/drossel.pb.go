@@ -680,6 +680,461 @@ func (x *Error) GetMessage() string {
 	return ""
 }
 
+// LimitsKey names a key of a policy.
+type LimitsKey struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Policy string                 `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The parts of the key, any bytes, in the order of the policy's key attributes.
+	Parts         [][]byte `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitsKey) Reset() {
+	*x = LimitsKey{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitsKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitsKey) ProtoMessage() {}
+
+func (x *LimitsKey) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitsKey.ProtoReflect.Descriptor instead.
+func (*LimitsKey) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LimitsKey) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *LimitsKey) GetParts() [][]byte {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// KeyLimits are what a key has.
+type KeyLimits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   *LimitsKey             `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// JSON, or YAML: {"tier": NAME}, {"limits": [...]} as in a policy, or {"unlimited": true}. Empty: what the policy gives it.
+	Limits        string `protobuf:"bytes,2,opt,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyLimits) Reset() {
+	*x = KeyLimits{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyLimits) ProtoMessage() {}
+
+func (x *KeyLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyLimits.ProtoReflect.Descriptor instead.
+func (*KeyLimits) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *KeyLimits) GetKey() *LimitsKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *KeyLimits) GetLimits() string {
+	if x != nil {
+		return x.Limits
+	}
+	return ""
+}
+
+type SetLimitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          []*KeyLimits           `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLimitsRequest) Reset() {
+	*x = SetLimitsRequest{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLimitsRequest) ProtoMessage() {}
+
+func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
+func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SetLimitsRequest) GetKeys() []*KeyLimits {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type SetLimitsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*KeyResult           `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLimitsResponse) Reset() {
+	*x = SetLimitsResponse{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLimitsResponse) ProtoMessage() {}
+
+func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
+func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SetLimitsResponse) GetResults() []*KeyResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// KeyResult is what has become of one key: it is stored, or the error of that item alone.
+type KeyResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Result:
+	//
+	//	*KeyResult_Stored
+	//	*KeyResult_Error
+	Result        isKeyResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyResult) Reset() {
+	*x = KeyResult{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyResult) ProtoMessage() {}
+
+func (x *KeyResult) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyResult.ProtoReflect.Descriptor instead.
+func (*KeyResult) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *KeyResult) GetResult() isKeyResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *KeyResult) GetStored() *Stored {
+	if x != nil {
+		if x, ok := x.Result.(*KeyResult_Stored); ok {
+			return x.Stored
+		}
+	}
+	return nil
+}
+
+func (x *KeyResult) GetError() *Error {
+	if x != nil {
+		if x, ok := x.Result.(*KeyResult_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isKeyResult_Result interface {
+	isKeyResult_Result()
+}
+
+type KeyResult_Stored struct {
+	Stored *Stored `protobuf:"bytes,1,opt,name=stored,proto3,oneof"`
+}
+
+type KeyResult_Error struct {
+	Error *Error `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*KeyResult_Stored) isKeyResult_Result() {}
+
+func (*KeyResult_Error) isKeyResult_Result() {}
+
+type Stored struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Orders what was set for the key: the highest counts.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The node that has it.
+	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// It is on the owner's disk.
+	Kept bool `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	// Another node has a copy in memory.
+	Copied        bool `protobuf:"varint,4,opt,name=copied,proto3" json:"copied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stored) Reset() {
+	*x = Stored{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stored) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stored) ProtoMessage() {}
+
+func (x *Stored) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stored.ProtoReflect.Descriptor instead.
+func (*Stored) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Stored) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Stored) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Stored) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
+func (x *Stored) GetCopied() bool {
+	if x != nil {
+		return x.Copied
+	}
+	return false
+}
+
+type GetLimitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *LimitsKey             `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLimitsRequest) Reset() {
+	*x = GetLimitsRequest{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLimitsRequest) ProtoMessage() {}
+
+func (x *GetLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLimitsRequest.ProtoReflect.Descriptor instead.
+func (*GetLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetLimitsRequest) GetKey() *LimitsKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+type GetLimitsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limits        string                 `protobuf:"bytes,1,opt,name=limits,proto3" json:"limits,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Owner         string                 `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLimitsResponse) Reset() {
+	*x = GetLimitsResponse{}
+	mi := &file_drosselv1_drossel_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLimitsResponse) ProtoMessage() {}
+
+func (x *GetLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_drosselv1_drossel_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLimitsResponse.ProtoReflect.Descriptor instead.
+func (*GetLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_drosselv1_drossel_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetLimitsResponse) GetLimits() string {
+	if x != nil {
+		return x.Limits
+	}
+	return ""
+}
+
+func (x *GetLimitsResponse) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *GetLimitsResponse) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 var File_drosselv1_drossel_proto protoreflect.FileDescriptor
 
 const file_drosselv1_drossel_proto_rawDesc = "" +
@@ -744,7 +1199,32 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x06result\"5\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*\xa9\x02\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"9\n" +
+	"\tLimitsKey\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x14\n" +
+	"\x05parts\x18\x02 \x03(\fR\x05parts\"L\n" +
+	"\tKeyLimits\x12'\n" +
+	"\x03key\x18\x01 \x01(\v2\x15.drossel.v1.LimitsKeyR\x03key\x12\x16\n" +
+	"\x06limits\x18\x02 \x01(\tR\x06limits\"=\n" +
+	"\x10SetLimitsRequest\x12)\n" +
+	"\x04keys\x18\x01 \x03(\v2\x15.drossel.v1.KeyLimitsR\x04keys\"D\n" +
+	"\x11SetLimitsResponse\x12/\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.drossel.v1.KeyResultR\aresults\"n\n" +
+	"\tKeyResult\x12,\n" +
+	"\x06stored\x18\x01 \x01(\v2\x12.drossel.v1.StoredH\x00R\x06stored\x12)\n" +
+	"\x05error\x18\x02 \x01(\v2\x11.drossel.v1.ErrorH\x00R\x05errorB\b\n" +
+	"\x06result\"b\n" +
+	"\x06Stored\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\bR\x04kept\x12\x16\n" +
+	"\x06copied\x18\x04 \x01(\bR\x06copied\";\n" +
+	"\x10GetLimitsRequest\x12'\n" +
+	"\x03key\x18\x01 \x01(\v2\x15.drossel.v1.LimitsKeyR\x03key\"Y\n" +
+	"\x11GetLimitsResponse\x12\x16\n" +
+	"\x06limits\x18\x01 \x01(\tR\x06limits\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner*\xa9\x02\n" +
 	"\tDecidedBy\x12\x16\n" +
 	"\x12DECIDED_BY_UNKNOWN\x10\x00\x12\x14\n" +
 	"\x10DECIDED_BY_OWNER\x10\x01\x12\x14\n" +
@@ -762,7 +1242,10 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\vRateLimiter\x127\n" +
 	"\x05Check\x12\x18.drossel.v1.CheckRequest\x1a\x14.drossel.v1.Decision\x12K\n" +
 	"\n" +
-	"CheckBatch\x12\x1d.drossel.v1.CheckBatchRequest\x1a\x1e.drossel.v1.CheckBatchResponseB8Z6github.com/drossel-dev/drossel/transport/api/drosselv1b\x06proto3"
+	"CheckBatch\x12\x1d.drossel.v1.CheckBatchRequest\x1a\x1e.drossel.v1.CheckBatchResponse2\xa1\x01\n" +
+	"\vLimitsStore\x12H\n" +
+	"\tSetLimits\x12\x1c.drossel.v1.SetLimitsRequest\x1a\x1d.drossel.v1.SetLimitsResponse\x12H\n" +
+	"\tGetLimits\x12\x1c.drossel.v1.GetLimitsRequest\x1a\x1d.drossel.v1.GetLimitsResponseB8Z6github.com/drossel-dev/drossel/transport/api/drosselv1b\x06proto3"
 
 var (
 	file_drosselv1_drossel_proto_rawDescOnce sync.Once
@@ -777,7 +1260,7 @@ func file_drosselv1_drossel_proto_rawDescGZIP() []byte {
 }
 
 var file_drosselv1_drossel_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_drosselv1_drossel_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_drosselv1_drossel_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_drosselv1_drossel_proto_goTypes = []any{
 	(DecidedBy)(0),              // 0: drossel.v1.DecidedBy
 	(*CheckRequest)(nil),        // 1: drossel.v1.CheckRequest
@@ -787,32 +1270,50 @@ var file_drosselv1_drossel_proto_goTypes = []any{
 	(*CheckBatchResponse)(nil),  // 5: drossel.v1.CheckBatchResponse
 	(*Result)(nil),              // 6: drossel.v1.Result
 	(*Error)(nil),               // 7: drossel.v1.Error
-	nil,                         // 8: drossel.v1.CheckRequest.AttributesEntry
-	nil,                         // 9: drossel.v1.CheckRequest.CostsEntry
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*LimitsKey)(nil),           // 8: drossel.v1.LimitsKey
+	(*KeyLimits)(nil),           // 9: drossel.v1.KeyLimits
+	(*SetLimitsRequest)(nil),    // 10: drossel.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),   // 11: drossel.v1.SetLimitsResponse
+	(*KeyResult)(nil),           // 12: drossel.v1.KeyResult
+	(*Stored)(nil),              // 13: drossel.v1.Stored
+	(*GetLimitsRequest)(nil),    // 14: drossel.v1.GetLimitsRequest
+	(*GetLimitsResponse)(nil),   // 15: drossel.v1.GetLimitsResponse
+	nil,                         // 16: drossel.v1.CheckRequest.AttributesEntry
+	nil,                         // 17: drossel.v1.CheckRequest.CostsEntry
+	(*durationpb.Duration)(nil), // 18: google.protobuf.Duration
 }
 var file_drosselv1_drossel_proto_depIdxs = []int32{
-	8,  // 0: drossel.v1.CheckRequest.attributes:type_name -> drossel.v1.CheckRequest.AttributesEntry
-	9,  // 1: drossel.v1.CheckRequest.costs:type_name -> drossel.v1.CheckRequest.CostsEntry
+	16, // 0: drossel.v1.CheckRequest.attributes:type_name -> drossel.v1.CheckRequest.AttributesEntry
+	17, // 1: drossel.v1.CheckRequest.costs:type_name -> drossel.v1.CheckRequest.CostsEntry
 	2,  // 2: drossel.v1.CheckRequest.limit:type_name -> drossel.v1.Limit
-	10, // 3: drossel.v1.Decision.retry_after:type_name -> google.protobuf.Duration
-	10, // 4: drossel.v1.Decision.reset_after:type_name -> google.protobuf.Duration
+	18, // 3: drossel.v1.Decision.retry_after:type_name -> google.protobuf.Duration
+	18, // 4: drossel.v1.Decision.reset_after:type_name -> google.protobuf.Duration
 	0,  // 5: drossel.v1.Decision.decided_by:type_name -> drossel.v1.DecidedBy
-	10, // 6: drossel.v1.Decision.window:type_name -> google.protobuf.Duration
-	10, // 7: drossel.v1.Decision.wait:type_name -> google.protobuf.Duration
+	18, // 6: drossel.v1.Decision.window:type_name -> google.protobuf.Duration
+	18, // 7: drossel.v1.Decision.wait:type_name -> google.protobuf.Duration
 	1,  // 8: drossel.v1.CheckBatchRequest.checks:type_name -> drossel.v1.CheckRequest
 	6,  // 9: drossel.v1.CheckBatchResponse.results:type_name -> drossel.v1.Result
 	3,  // 10: drossel.v1.Result.decision:type_name -> drossel.v1.Decision
 	7,  // 11: drossel.v1.Result.error:type_name -> drossel.v1.Error
-	1,  // 12: drossel.v1.RateLimiter.Check:input_type -> drossel.v1.CheckRequest
-	4,  // 13: drossel.v1.RateLimiter.CheckBatch:input_type -> drossel.v1.CheckBatchRequest
-	3,  // 14: drossel.v1.RateLimiter.Check:output_type -> drossel.v1.Decision
-	5,  // 15: drossel.v1.RateLimiter.CheckBatch:output_type -> drossel.v1.CheckBatchResponse
-	14, // [14:16] is the sub-list for method output_type
-	12, // [12:14] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	8,  // 12: drossel.v1.KeyLimits.key:type_name -> drossel.v1.LimitsKey
+	9,  // 13: drossel.v1.SetLimitsRequest.keys:type_name -> drossel.v1.KeyLimits
+	12, // 14: drossel.v1.SetLimitsResponse.results:type_name -> drossel.v1.KeyResult
+	13, // 15: drossel.v1.KeyResult.stored:type_name -> drossel.v1.Stored
+	7,  // 16: drossel.v1.KeyResult.error:type_name -> drossel.v1.Error
+	8,  // 17: drossel.v1.GetLimitsRequest.key:type_name -> drossel.v1.LimitsKey
+	1,  // 18: drossel.v1.RateLimiter.Check:input_type -> drossel.v1.CheckRequest
+	4,  // 19: drossel.v1.RateLimiter.CheckBatch:input_type -> drossel.v1.CheckBatchRequest
+	10, // 20: drossel.v1.LimitsStore.SetLimits:input_type -> drossel.v1.SetLimitsRequest
+	14, // 21: drossel.v1.LimitsStore.GetLimits:input_type -> drossel.v1.GetLimitsRequest
+	3,  // 22: drossel.v1.RateLimiter.Check:output_type -> drossel.v1.Decision
+	5,  // 23: drossel.v1.RateLimiter.CheckBatch:output_type -> drossel.v1.CheckBatchResponse
+	11, // 24: drossel.v1.LimitsStore.SetLimits:output_type -> drossel.v1.SetLimitsResponse
+	15, // 25: drossel.v1.LimitsStore.GetLimits:output_type -> drossel.v1.GetLimitsResponse
+	22, // [22:26] is the sub-list for method output_type
+	18, // [18:22] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_drosselv1_drossel_proto_init() }
@@ -827,15 +1328,19 @@ func file_drosselv1_drossel_proto_init() {
 		(*Result_Decision)(nil),
 		(*Result_Error)(nil),
 	}
+	file_drosselv1_drossel_proto_msgTypes[11].OneofWrappers = []any{
+		(*KeyResult_Stored)(nil),
+		(*KeyResult_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_drosselv1_drossel_proto_rawDesc), len(file_drosselv1_drossel_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   17,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_drosselv1_drossel_proto_goTypes,
 		DependencyIndexes: file_drosselv1_drossel_proto_depIdxs,

@@ -173,3 +173,153 @@ var RateLimiter_ServiceDesc = grpc.ServiceDesc{
 	Streams:  []grpc.StreamDesc{},
 	Metadata: "drosselv1/drossel.proto",
 }
+
+const (
+	LimitsStore_SetLimits_FullMethodName = "/drossel.v1.LimitsStore/SetLimits"
+	LimitsStore_GetLimits_FullMethodName = "/drossel.v1.LimitsStore/GetLimits"
+)
+
+// LimitsStoreClient is the client API for LimitsStore service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// LimitsStore has limits for single keys, in place of those that their policies would give them.
+type LimitsStoreClient interface {
+	// SetLimits has up to 1,000 keys get limits of their own, or those of their policies again. The results have the length and the order
+	// of the keys; one bad item never fails the others. From when it returns all nodes go by it.
+	SetLimits(ctx context.Context, in *SetLimitsRequest, opts ...grpc.CallOption) (*SetLimitsResponse, error)
+	// GetLimits returns what a key has. NOT_FOUND if it has no limits of its own.
+	GetLimits(ctx context.Context, in *GetLimitsRequest, opts ...grpc.CallOption) (*GetLimitsResponse, error)
+}
+
+type limitsStoreClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewLimitsStoreClient(cc grpc.ClientConnInterface) LimitsStoreClient {
+	return &limitsStoreClient{cc}
+}
+
+func (c *limitsStoreClient) SetLimits(ctx context.Context, in *SetLimitsRequest, opts ...grpc.CallOption) (*SetLimitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLimitsResponse)
+	err := c.cc.Invoke(ctx, LimitsStore_SetLimits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *limitsStoreClient) GetLimits(ctx context.Context, in *GetLimitsRequest, opts ...grpc.CallOption) (*GetLimitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetLimitsResponse)
+	err := c.cc.Invoke(ctx, LimitsStore_GetLimits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// LimitsStoreServer is the server API for LimitsStore service.
+// All implementations must embed UnimplementedLimitsStoreServer
+// for forward compatibility.
+//
+// LimitsStore has limits for single keys, in place of those that their policies would give them.
+type LimitsStoreServer interface {
+	// SetLimits has up to 1,000 keys get limits of their own, or those of their policies again. The results have the length and the order
+	// of the keys; one bad item never fails the others. From when it returns all nodes go by it.
+	SetLimits(context.Context, *SetLimitsRequest) (*SetLimitsResponse, error)
+	// GetLimits returns what a key has. NOT_FOUND if it has no limits of its own.
+	GetLimits(context.Context, *GetLimitsRequest) (*GetLimitsResponse, error)
+	mustEmbedUnimplementedLimitsStoreServer()
+}
+
+// UnimplementedLimitsStoreServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedLimitsStoreServer struct{}
+
+func (UnimplementedLimitsStoreServer) SetLimits(context.Context, *SetLimitsRequest) (*SetLimitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLimits not implemented")
+}
+func (UnimplementedLimitsStoreServer) GetLimits(context.Context, *GetLimitsRequest) (*GetLimitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetLimits not implemented")
+}
+func (UnimplementedLimitsStoreServer) mustEmbedUnimplementedLimitsStoreServer() {}
+func (UnimplementedLimitsStoreServer) testEmbeddedByValue()                     {}
+
+// UnsafeLimitsStoreServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to LimitsStoreServer will
+// result in compilation errors.
+type UnsafeLimitsStoreServer interface {
+	mustEmbedUnimplementedLimitsStoreServer()
+}
+
+func RegisterLimitsStoreServer(s grpc.ServiceRegistrar, srv LimitsStoreServer) {
+	// If the following call panics, it indicates UnimplementedLimitsStoreServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&LimitsStore_ServiceDesc, srv)
+}
+
+func _LimitsStore_SetLimits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLimitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LimitsStoreServer).SetLimits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LimitsStore_SetLimits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LimitsStoreServer).SetLimits(ctx, req.(*SetLimitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _LimitsStore_GetLimits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetLimitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LimitsStoreServer).GetLimits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LimitsStore_GetLimits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LimitsStoreServer).GetLimits(ctx, req.(*GetLimitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// LimitsStore_ServiceDesc is the grpc.ServiceDesc for LimitsStore service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var LimitsStore_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "drossel.v1.LimitsStore",
+	HandlerType: (*LimitsStoreServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "SetLimits",
+			Handler:    _LimitsStore_SetLimits_Handler,
+		},
+		{
+			MethodName: "GetLimits",
+			Handler:    _LimitsStore_GetLimits_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "drosselv1/drossel.proto",
+}
