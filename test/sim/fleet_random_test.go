@@ -120,6 +120,7 @@ func runRandom(t *testing.T, seed uint64, faults bool) (story string) {
 		f.settle()
 		f.load()
 		f.newPolicies(rand.New(rand.NewPCG(seed, 12)))
+		f.newLimits(rand.New(rand.NewPCG(seed, 13)))
 		time.Sleep(2 * time.Second)
 		var told []string
 		for _, u := range drawUpsets(r, faults) {
@@ -135,11 +136,12 @@ func runRandom(t *testing.T, seed uint64, faults bool) (story string) {
 		story = fmt.Sprintf("seed %d: %d nodes, %s, settled after %v: %d checks, %d by rule, ", seed, n,
 			strings.Join(told, ", "), took, f.checks.Load(), f.degraded.Load())
 		f.judge(faults)
+		f.judgeStored()
 		most := int64(0)
 		for _, g := range f.groups {
 			most = max(most, g.over())
 		}
-		story += fmt.Sprintf("%d too much at most", most)
+		story += fmt.Sprintf("%d too much at most; limits of keys changed %d times", most, f.stored.sets)
 	})
 	return story
 }

@@ -39,7 +39,9 @@ type fleet struct {
 
 	mu    sync.Mutex
 	nodes map[string]*member
+	disks map[string]*disk // by name: they outlive a process
 
+	stored                   stored
 	loading                  sync.WaitGroup
 	stop                     atomic.Bool
 	checks, degraded, failed atomic.Int64
@@ -78,7 +80,7 @@ const fleetLatest = 2 * time.Millisecond
 func newFleet(t testing.TB, seed uint64, groups []*fleetGroup, change func(c *node.Config)) *fleet {
 	f := &fleet{
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), began: time.Now(), groups: groups, change: change,
-		nodes: make(map[string]*member),
+		nodes: make(map[string]*member), disks: make(map[string]*disk),
 	}
 	for _, g := range groups {
 		for _, l := range g.limits {
@@ -169,6 +171,10 @@ func (f *fleet) start(name string) *member {
 	if len(f.nodes) == 0 {
 		cfg.Expect = 1
 	}
+	if f.disks[name] == nil {
+		f.disks[name] = new(disk)
+	}
+	cfg.Store = f.disks[name]
 	f.mu.Unlock()
 	if *story {
 		cfg.Logger = slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
