@@ -115,6 +115,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	counter(refused, s.Table.Refused, "owned")
 	counter(refused, s.LocalTable.Refused, "local")
 	gauge(limits, float64(s.Limits))
+	gauge(keyLimits, float64(s.Table.Entries))
+	counter(otherLimits, s.OtherLimits)
 	gauge(members, float64(s.Members))
 	gauge(linksUp, float64(s.LinksUp))
 	gauge(partitions, float64(s.Partitions))

@@ -89,14 +89,15 @@ func (counted) Stats() node.Stats {
 		Purses: 7, LeaseRequestsSent: 8, LeaseRequestsReceived: 9,
 		ByRule:    node.RuleStats{Local: 51, Deny: 52, Allow: 53},
 		DebtsOpen: 54, DebtsSettled: 55, DebtsDropped: 56,
-		Exempt: 84, NoPolicy: 85, MissingKey: 86, Edition: 87, PolicyChanges: 88, PoliciesRefused: 89,
+		OtherLimits: 90,
+		Exempt:      84, NoPolicy: 85, MissingKey: 86, Edition: 87, PolicyChanges: 88, PoliciesRefused: 89,
 		Ownership: node.OwnershipStats{
 			Given: 61, Received: 62, Minted: 70, Blank: 7, Losses: 63, Fences: 64, Renewals: 65, Outbid: 66,
 			Authority: 250 * time.Millisecond, Open: 71, Claimed: 72, Frozen: 73, Copies: 74, Uncopied: 75, Snapshots: 76,
 			Lag: 1500 * time.Millisecond, SentBytes: 77, Words: 78, WordBytes: 79, Parked: 80, Short: 81,
 			Transfers: node.Histogram{Count: 3, Sum: 2 * time.Second, Buckets: map[time.Duration]uint64{time.Second: 3}},
 		},
-		Table: table.Stats{Leases: table.LeaseStats{Hot: 10, Out: 20, Lendable: 80, Burned: 30, Recalls: 40}},
+		Table: table.Stats{Entries: 91, Leases: table.LeaseStats{Hot: 10, Out: 20, Lendable: 80, Burned: 30, Recalls: 40}},
 	}
 }
 
@@ -171,7 +172,7 @@ func TestCollectorOfOwnership(t *testing.T) {
 		"checks_by_rule_total local": 51, "checks_by_rule_total deny": 52, "checks_by_rule_total allow": 53,
 		"shadow_checks_total api allowed": 82, "shadow_checks_total api denied": 83,
 		"checks_without_limit_total exempt": 84, "checks_without_limit_total no_policy": 85, "checks_without_limit_total missing_key": 86,
-		"policy_edition": 87, "policy_changes_total": 88, "policy_refused_total": 89,
+		"policy_edition": 87, "policy_changes_total": 88, "policy_refused_total": 89, "checks_other_limits_total": 90, "keys_with_own_limits": 91,
 		"debts_open": 54, "debts_settled_total": 55, "debts_dropped_total": 56,
 		"ownership_moves_total given": 61, "ownership_moves_total received": 62,
 		"ownership_mints_total copy": 63, "ownership_mints_total nothing": 7,

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/node"
 	"github.com/drossel-dev/drossel/node/store"
 )
@@ -54,6 +56,48 @@ func TestEditionsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEntriesAreKept: the highest of a key, in the order of ids, and after the file was closed.
+func TestEntriesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	at := func(i uint64) bucket.ID { return bucket.ID{Hi: i / 3, Lo: i % 3} }
+	for _, number := range []uint64{5, 9, 7} {
+		var all []table.Entry
+		for i := range uint64(10) {
+			all = append(all, table.Entry{ID: at(9 - i), Number: number, Text: fmt.Sprint("text ", number)})
+		}
+		if err := s.KeepEntries(all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.KeepEntries([]table.Entry{{ID: at(4), Number: 11}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	var got []table.Entry
+	for after := (bucket.ID{}); ; after = got[len(got)-1].ID {
+		some, err := s.Entries(after, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(some) == 0 {
+			break
+		}
+		got = append(got, some...)
+	}
+	var want []table.Entry
+	for i := range uint64(10) {
+		want = append(want, table.Entry{ID: at(i), Number: 9, Text: "text 9"})
+	}
+	want[4] = table.Entry{ID: at(4), Number: 11}
+	if diff := cmp.Diff(want[1:], got); diff != "" { // none has the id 0
 		t.Error(diff)
 	}
 }

@@ -50,6 +50,9 @@ func (s *limitsServer) SetLimits(ctx context.Context, in *drosselv1.SetLimitsReq
 		one := &drosselv1.KeyResult{}
 		if r.Err != nil {
 			c := code(r.Err)
+			if c == codes.Internal {
+				s.faults.log.ErrorContext(ctx, "limits of a key were not set", "err", r.Err)
+			}
 			one.Result = &drosselv1.KeyResult_Error{Error: &drosselv1.Error{Code: int32(c), Message: message(c, r.Err)}}
 		} else {
 			one.Result = &drosselv1.KeyResult_Stored{

@@ -109,10 +109,12 @@ func (s *server) setMany(w http.ResponseWriter, r *http.Request, store LimitsSto
 		keys, places = append(keys, k), append(places, i)
 	}
 	for i, got := range store.SetLimits(r.Context(), keys) {
-		if got.Err != nil {
-			out[places[i]] = itemError{failed(got.Err)}
-		} else {
+		if got.Err == nil {
 			out[places[i]] = resultOf(&got)
+			continue
+		}
+		if out[places[i]] = (itemError{failed(got.Err)}); failed(got.Err).Code == "internal" {
+			s.log.ErrorContext(r.Context(), "limits of a key were not set", "err", got.Err)
 		}
 	}
 	s.answer(w, r, struct {
@@ -183,7 +185,10 @@ type keyOrder struct {
 var keyOrderFields = fields[keyOrder]{
 	"policy": func(w walk, at string, k *keyOrder) (err error) { k.policy, err = w.text(at); return },
 	"key":    func(w walk, at string, k *keyOrder) (err error) { k.key, err = w.text(at); return },
-	"parts":  func(w walk, at string, k *keyOrder) (err error) { k.parts, err = w.array(at, policy.MaxKeyParts); return },
+	"parts": func(w walk, at string, k *keyOrder) (err error) {
+		k.parts, err = w.array(at, policy.MaxKeyParts)
+		return
+	},
 	"limits": func(w walk, _ string, k *keyOrder) (err error) { k.limits, err = w.raw(); return },
 }
 
