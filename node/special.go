@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unique"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -29,7 +28,7 @@ type specialShard struct {
 }
 
 type special struct {
-	text unique.Handle[string]
+	text string
 	told time.Duration // when, on the node's timer clock
 }
 
@@ -71,7 +70,7 @@ func (s *specials) learn(id bucket.ID, text string, now time.Duration) {
 		if sh.byID == nil {
 			sh.byID = make(map[bucket.ID]special)
 		}
-		sh.byID[id] = special{unique.Make(text), now}
+		sh.byID[id] = special{text, now}
 	}
 	s.count.Add(int64(len(sh.byID) - before))
 }
@@ -84,7 +83,7 @@ type specialPlans struct {
 
 // specialOf says what a plan is for: a text, and if the policy makes nothing of that whatever else a request gets.
 type specialOf struct {
-	text unique.Handle[string]
+	text string
 	as   *plan
 }
 
@@ -93,7 +92,7 @@ const maxSpecialPlans = 1 << 14
 
 // special returns the plan of the keys whose entry has a text; nil if nothing limits them. If the policy makes nothing of it, for it has
 // changed since, that is the plan that the request would have without. The error is table.ErrTooManyLimits.
-func (r *rule) special(text unique.Handle[string], as *plan) (*plan, error) {
+func (r *rule) special(text string, as *plan) (*plan, error) {
 	s := &r.specials
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,15 +102,15 @@ func (r *rule) special(text unique.Handle[string], as *plan) (*plan, error) {
 		}
 	}
 	of, p := specialOf{text, nil}, (*policy.Policy)(nil)
-	p, err := r.policy.Stored(text.Value())
+	p, err := r.policy.Stored(text)
 	if err != nil {
 		as.node.log.Warn("limits that are stored for keys of a policy don't fit it any more: they have no effect", "policy", r.policy.Name,
-			"limits", text.Value(), "error", err)
+			"limits", text, "error", err)
 		of, p = specialOf{text, as}, as.policy
 	}
 	var pl *plan
 	if p != nil {
-		if pl, err = as.node.newPlan(p, r.book.version, as.counts, nil, table.NameOf(text.Value())); err != nil {
+		if pl, err = as.node.newPlan(p, r.book.version, as.counts, nil, table.NameOf(text)); err != nil {
 			return nil, err
 		}
 		pl.rule = r
@@ -166,7 +165,7 @@ func (pl *plan) turn(req *policy.Request, q *question, d *policy.Decision) (*pla
 	if q.entry == "" {
 		return base.turnTo(base, req, q, d)
 	}
-	by, err := base.rule.special(unique.Make(q.entry), base)
+	by, err := base.rule.special(q.entry, base)
 	if err != nil { // no memory for the limits
 		base.unreachable(base.node.view.Load(), q, d)
 		return nil, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -165,12 +164,15 @@ func (n *Node) sendEntries(ctx context.Context, entries []transport.Entry, some 
 			continue
 		}
 		sending.Go(func() {
-			for some := range slices.Chunk(its, transport.MaxEntries) {
-				batch := make([]transport.Entry, len(some))
-				for j, i := range some {
-					batch[j] = entries[i]
-				}
-				got, err := n.send(ctx, v, owner, batch)
+			all := make([]transport.Entry, len(its))
+			for j, i := range its {
+				all[j] = entries[i]
+			}
+			for len(its) > 0 {
+				fit := transport.FitEntries(all)
+				some := its[:fit]
+				got, err := n.send(ctx, v, owner, all[:fit])
+				its, all = its[fit:], all[fit:]
 				mu.Lock()
 				for j, i := range some {
 					if err != nil || got[j].Status == transport.EntryNotOwner {

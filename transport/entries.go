@@ -19,8 +19,16 @@ type Entry struct {
 // MaxEntryBytes bounds the text of an entry, as in bucket/table.
 const MaxEntryBytes = 2 << 10
 
-// MaxEntries is how many entries fit into a call whatever they are; a reply may be longer than a call.
-const MaxEntries = MaxCallBody / (16 + binary.MaxVarintLen64 + binary.MaxVarintLen16 + MaxEntryBytes)
+// FitEntries says how many of the first entries fit into a call: at least one, unless there are none.
+func FitEntries(entries []Entry) (n int) {
+	const head = 16 + binary.MaxVarintLen64 + binary.MaxVarintLen16
+	for size := 0; n < len(entries); n++ {
+		if size += head + len(entries[n].Text); size > MaxCallBody {
+			break
+		}
+	}
+	return n
+}
 
 // AppendEntries appends entries to the body of a call or reply.
 func AppendEntries(b []byte, entries []Entry) []byte {

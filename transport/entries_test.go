@@ -48,12 +48,18 @@ func TestEntriesMalformed(t *testing.T) {
 			t.Errorf("%x: %v", body, err)
 		}
 	}
-	many := make([]Entry, MaxEntries)
-	for i := range many {
-		many[i] = Entry{Number: 1<<64 - 1, Text: long.Text[1:]}
-	}
-	if n := len(AppendEntries(nil, many)); n > MaxCallBody {
-		t.Errorf("%d entries take %d bytes, a call %d", MaxEntries, n, MaxCallBody)
+	for _, text := range []string{"", "some", long.Text[1:]} {
+		many := make([]Entry, 30_000)
+		for i := range many {
+			many[i] = Entry{Number: 1<<64 - 1, Text: text}
+		}
+		n := FitEntries(many)
+		if size := len(AppendEntries(nil, many[:n])); size > MaxCallBody || size < MaxCallBody*9/10 {
+			t.Errorf("%d entries take %d bytes, a call %d", n, size, MaxCallBody)
+		}
+		if FitEntries(many[:10]) != 10 || FitEntries(nil) != 0 {
+			t.Error("a few do not fit")
+		}
 	}
 }
 

@@ -72,6 +72,34 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
+// BenchmarkEntries prints bytes an entry of the limits store, with few different texts and with as many as keys, and what one cycle of the
+// garbage collector costs with a million in memory.
+func BenchmarkEntries(b *testing.B) {
+	const n = 1_000_000
+	for _, texts := range []int{500, n} {
+		b.Run(fmt.Sprintf("texts=%d", texts), func(b *testing.B) {
+			tb, _ := newTable(b, 1021, 1<<30)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for k := range uint64(n) {
+				e := Entry{idOf(k), 1, fmt.Sprintf(`{"limits":[{"rate":"%d/s"}]}`, k%uint64(texts))}
+				if _, err := tb.SetEntry(int(k%1021), e, true, second); err != nil {
+					b.Fatal(err)
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			for b.Loop() {
+				runtime.GC()
+			}
+			b.ReportMetric(float64(after.HeapInuse-before.HeapInuse)/n, "B/entry")
+			b.ReportMetric(float64(tb.Stats().Bytes)/n, "B/entry-counted")
+			runtime.KeepAlive(tb)
+		})
+	}
+}
+
 // BenchmarkWorstInsert grows a table to a million groups, and prints the longest takes on the way. Getting memory from
 // the kernel takes its time on any machine, so a loop that does nothing but allocate and copy such arrays stands beside
 // it.

@@ -2,8 +2,8 @@ package table
 
 import (
 	"fmt"
+	"strings"
 	"time"
-	"unique"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -28,8 +28,10 @@ const (
 	MaxEntryBytes = 2 << 10
 	// RemovedFor is for how long it is remembered that an entry was removed.
 	RemovedFor = 7 * 24 * time.Hour
-	// entryBytes is about what an entry takes, beside its text, which entries of the same text share.
-	entryBytes = 64
+	// entryBytes is about what an entry takes, beside its text.
+	entryBytes = 96
+	// maxTexts is how many texts are remembered, so that entries of the same one share it.
+	maxTexts = 4096
 )
 
 // OtherLimits is the error about a group that was asked for under limits that are not by the entry of its key. Nothing was taken.
@@ -57,12 +59,13 @@ func NameOf(text string) uint64 {
 type entries struct {
 	by      map[bucket.ID]entry
 	removed int         // of them have no text
+	bytes   int64       // of all
 	unsaved []bucket.ID // since Unsaved was called, some perhaps more than once
 }
 
 type entry struct {
 	number uint64
-	text   unique.Handle[string]
+	text   string
 }
 
 // entryText returns the text of a key's entry; "" if it has none.
@@ -70,11 +73,7 @@ func (p *partition) entryText(id bucket.ID) string {
 	if p.stored == nil {
 		return ""
 	}
-	e, ok := p.stored.by[id]
-	if !ok {
-		return ""
-	}
-	return e.text.Value()
+	return p.stored.by[id].text
 }
 
 // rightful returns nil if limits are by the entry of a key, or else the error.
@@ -110,7 +109,7 @@ func (t *Table) Unsaved(part int, into []Entry) []Entry {
 	}
 	for _, id := range p.stored.unsaved {
 		if e, ok := p.stored.by[id]; ok {
-			into = append(into, Entry{id, e.number, e.text.Value()})
+			into = append(into, Entry{id, e.number, e.text})
 		}
 	}
 	p.stored.unsaved = nil
@@ -139,21 +138,26 @@ func (t *Table) setEntry(p *partition, e Entry, saved bool) error {
 	}
 	es := p.stored
 	was, known := es.by[e.ID]
-	switch {
-	case known && e.Number <= was.number:
+	if known && e.Number <= was.number {
 		return nil
-	case !known && t.bytes.Add(entryBytes) > t.max:
-		t.bytes.Add(-entryBytes)
+	}
+	more := int64(len(e.Text) - len(was.text))
+	if !known {
+		more += entryBytes
+	}
+	if t.bytes.Add(more) > t.max && more > 0 {
+		t.bytes.Add(-more)
 		t.refused.Add(1)
 		return ErrFull
 	}
-	if known && was.text.Value() == "" {
+	es.bytes += more
+	if known && was.text == "" {
 		es.removed--
 	}
 	if e.Text == "" {
 		es.removed++
 	}
-	es.by[e.ID] = entry{e.Number, unique.Make(e.Text)}
+	es.by[e.ID] = entry{e.Number, t.limits.share(e.Text)}
 	if t.saves && !saved {
 		es.unsaved = append(es.unsaved, e.ID)
 	}
@@ -201,7 +205,7 @@ func (t *Table) EntryOf(part int, id bucket.ID) (e Entry, ok bool, err error) {
 	if !ok {
 		return e, false, nil
 	}
-	return Entry{id, one.number, one.text.Value()}, true, nil
+	return Entry{id, one.number, one.text}, true, nil
 }
 
 // forgetRemoved forgets that entries were removed long ago.
@@ -211,9 +215,10 @@ func (t *Table) forgetRemoved(p *partition, now bucket.Instant) {
 	}
 	before := uint64(max(0, time.Duration(int64(now)+t.wall.Load())-RemovedFor) / time.Microsecond)
 	for id, e := range p.stored.by {
-		if e.number < before && e.text.Value() == "" {
+		if e.number < before && e.text == "" {
 			delete(p.stored.by, id)
 			p.stored.removed--
+			p.stored.bytes -= entryBytes
 			t.bytes.Add(-entryBytes)
 		}
 	}
@@ -227,9 +232,17 @@ func (es *entries) len() int {
 	return len(es.by) - es.removed
 }
 
-func (es *entries) bytes() int64 {
-	if es == nil {
-		return 0
+// share returns the same text, that of an entry before if it is remembered.
+func (ls *Limits) share(text string) string {
+	ls.sharing.Lock()
+	defer ls.sharing.Unlock()
+	if known, ok := ls.texts[text]; ok {
+		return known
 	}
-	return int64(len(es.by)) * entryBytes
+	if ls.texts == nil || len(ls.texts) >= maxTexts {
+		ls.texts = make(map[string]string)
+	}
+	text = strings.Clone(text) // it may be a part of something large
+	ls.texts[text] = text
+	return text
 }

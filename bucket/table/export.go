@@ -2,7 +2,6 @@ package table
 
 import (
 	"encoding/binary"
-	"unique"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
@@ -46,7 +45,7 @@ const exportAtOnce = 64
 // time; to have all groups as of one instant, Close it first.
 func (t *Table) Export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
 	p := &t.parts[part]
-	x := exporter{table: t, now: now, blob: b, refs: make(map[*Group]uint64), texts: make(map[unique.Handle[string]]uint64)}
+	x := exporter{table: t, now: now, blob: b, refs: make(map[*Group]uint64), texts: make(map[string]uint64)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.begin(p)
@@ -70,7 +69,7 @@ type exporter struct {
 	now   bucket.Instant
 	blob  []byte
 	refs  map[*Group]uint64
-	texts map[unique.Handle[string]]uint64
+	texts map[string]uint64
 }
 
 func (x *exporter) begin(p *partition) {
@@ -126,9 +125,8 @@ func (x *exporter) entry(id bucket.ID, e entry) {
 	}
 	x.blob = binary.AppendUvarint(x.blob, n<<blobKindBits|blobEntry)
 	if !known {
-		text := e.text.Value()
-		x.blob = binary.AppendUvarint(x.blob, uint64(len(text)))
-		x.blob = append(x.blob, text...)
+		x.blob = binary.AppendUvarint(x.blob, uint64(len(e.text)))
+		x.blob = append(x.blob, e.text...)
 	}
 	key := id.Bytes()
 	x.blob = append(x.blob, key[:]...)

@@ -26,6 +26,9 @@ type Limits struct {
 	groups []*Group // by index; nil where free
 	free   []uint32
 	max    int
+
+	sharing sync.Mutex // guards:
+	texts   map[string]string
 }
 
 // Group is one interned group of limits, in reduced form. It is immutable; whoever got it from Intern calls Release

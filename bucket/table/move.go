@@ -33,7 +33,10 @@ func (p *partition) bytes() (n int64) {
 	if p.log != nil {
 		n += int64(p.log.counted) * bucket.LogEntryBytes
 	}
-	return n + p.stored.bytes()
+	if p.stored != nil {
+		n += p.stored.bytes
+	}
+	return n
 }
 
 // Move gives everything in a partition to the same partition of another table, where it replaces what was there. It
