@@ -32,7 +32,7 @@ func (g *governor) carryOut(now bucket.Instant, a ownership.Act) {
 		if !a.Founding {
 			n.owned.TakenOver(a.Partition, n.clock.Now())
 			if a.From == ownership.Nothing {
-				n.askOffer()
+				n.askOffer(a.Partition)
 			}
 			n.log.Debug("partition taken over", "partition", a.Partition, "from", a.Lost, "by", a.From, "term", a.Claim.Term)
 		}
@@ -57,6 +57,7 @@ func (g *governor) carryOut(now bucket.Instant, a ownership.Act) {
 		g.parking.free(a.Partition)
 	case *ownership.Shut:
 		n.owned.Close(a.Partition)
+		n.askOffer(a.Partition)
 		g.reset(a.Partition)
 		s.move(a.Partition, held, kept)
 		g.parking.free(a.Partition)

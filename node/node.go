@@ -71,7 +71,7 @@ type Node struct {
 	specials   specials
 	entering   sync.Mutex // held while entries of the limits store are numbered
 	savings    savings
-	offerAgain chan struct{}
+	offers     offers
 	purses     purses
 	pursesWake chan struct{}
 	serving    sync.Mutex // guards:
@@ -129,7 +129,7 @@ func New(cfg Config) (*Node, error) {
 		inbounds:   make(map[string]*inbound),
 
 		pursesWake: make(chan struct{}, 1),
-		offerAgain: make(chan struct{}, 1),
+		offers:     offers{wake: make(chan struct{}, 1)},
 		relook:     make(chan struct{}, 1),
 		timer:      newMachineClock(),
 	}

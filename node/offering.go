@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -10,8 +12,16 @@ import (
 	"github.com/drossel-dev/drossel/transport"
 )
 
-// What a node has on disk of the limits store it offers to those who decide for the keys when it starts, and when it had to begin with a
-// partition of which nobody had anything. The highest number counts, so what has been changed meanwhile stays.
+// What a node has on disk of the limits store it offers to those who decide for the keys when it starts, and of a partition when it had to
+// begin with that and nobody had anything, or when others have taken that over: what was set last may be here only. The highest number
+// counts, so what has been changed meanwhile stays.
+
+// offers are the partitions whose entries are to be offered.
+type offers struct {
+	mu    sync.Mutex
+	parts map[int]bool
+	wake  chan struct{}
+}
 
 const (
 	saveInterval = 250 * time.Millisecond
@@ -22,7 +32,7 @@ const (
 	offerRetry    = time.Second
 )
 
-// keepEntries writes what has come from others to disk, and offers what is there when that is asked for, until ctx ends.
+// keepEntries writes what has come from others to disk, until ctx ends.
 func (n *Node) keepEntries(ctx context.Context) {
 	if n.cfg.Store == nil {
 		return
@@ -41,28 +51,26 @@ func (n *Node) keepEntries(ctx context.Context) {
 
 // offerEntries offers all that is on disk, whenever that is asked for, until ctx ends. offered is closed after the first time.
 func (n *Node) offerEntries(ctx context.Context, offered chan<- struct{}) {
-	first := true
-	for {
-		if err := n.offerAll(ctx); err != nil && ctx.Err() == nil {
+	once := func(these func(part int) bool) {
+		if err := n.offerThese(ctx, these); err != nil && ctx.Err() == nil {
 			n.log.Error("limits of single keys could not be read from disk", "error", err)
 		}
-		if first {
-			close(offered)
-			first = false
-		}
+	}
+	once(func(int) bool { return true })
+	close(offered)
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-n.offerAgain:
+		case <-n.offers.wake:
+			parts := n.offers.take()
+			once(func(part int) bool { return parts[part] })
 		}
 	}
 }
 
-// offerAll offers everything once, each until it was taken.
-func (n *Node) offerAll(ctx context.Context) error {
-	if n.cfg.Store == nil {
-		return nil
-	}
+// offerThese offers the entries of some partitions, each until it was taken.
+func (n *Node) offerThese(ctx context.Context, these func(part int) bool) error {
 	var after bucket.ID
 	for ctx.Err() == nil {
 		some, err := n.cfg.Store.Entries(after, offerAtOnce)
@@ -70,7 +78,7 @@ func (n *Node) offerAll(ctx context.Context) error {
 			return err
 		}
 		after = some[len(some)-1].ID
-		n.offer(ctx, some)
+		n.offer(ctx, slices.DeleteFunc(some, func(e table.Entry) bool { return !these(n.partitions.Partition(e.ID.Bytes())) }))
 	}
 	return nil
 }
@@ -105,10 +113,28 @@ func (n *Node) offer(ctx context.Context, some []table.Entry) {
 	}
 }
 
-// askOffer has what is on disk offered again.
-func (n *Node) askOffer() {
+// askOffer has what is on disk of a partition offered.
+func (n *Node) askOffer(part int) {
+	if n.cfg.Store == nil {
+		return
+	}
+	o := &n.offers
+	o.mu.Lock()
+	if o.parts == nil {
+		o.parts = make(map[int]bool)
+	}
+	o.parts[part] = true
+	o.mu.Unlock()
 	select {
-	case n.offerAgain <- struct{}{}:
+	case o.wake <- struct{}{}:
 	default:
 	}
+}
+
+func (o *offers) take() map[int]bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	parts := o.parts
+	o.parts = nil
+	return parts
 }

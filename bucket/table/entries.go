@@ -40,6 +40,7 @@ type OtherLimits struct {
 	Text string
 }
 
+// Error says which they are.
 func (o *OtherLimits) Error() string {
 	if o.Text == "" {
 		return "the key has no limits of its own any more"

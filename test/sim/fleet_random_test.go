@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
 // upset is one thing that happens to a fleet.
@@ -144,6 +146,32 @@ func runRandom(t *testing.T, seed uint64, faults bool) (story string) {
 		story += fmt.Sprintf("%d too much at most; limits of keys changed %d times", most, f.stored.sets)
 	})
 	return story
+}
+
+// newLimits has keys get limits of their own, and those of their policies again, one after the other at random nodes until the fleet ends.
+// They are what the policy has, or lower, so that never more may be admitted than by those.
+func (f *fleet) newLimits(r *rand.Rand) {
+	f.stored.last = make(map[*fleetGroup]storedKey)
+	f.loading.Go(func() {
+		for !f.stop.Load() {
+			time.Sleep(time.Duration(1+r.IntN(400)) * time.Millisecond)
+			ready := f.ready()
+			if len(ready) == 0 {
+				continue
+			}
+			m, g := ready[r.IntN(len(ready))], f.groups[r.IntN(len(f.groups))]
+			f.stored.tries++
+			text := ""
+			if way := r.IntN(4); way > 0 {
+				text = g.storedText(way == 1, f.stored.tries)
+			}
+			got := m.SetLimits(context.Background(), []policy.KeyLimits{{Policy: g.policy, Parts: []string{g.key}, Text: text}})[0]
+			if got.Err == nil {
+				f.stored.sets++
+				f.stored.last[g] = storedKey{got, text}
+			}
+		}
+	})
 }
 
 // judge says what is not as it should be after a run.

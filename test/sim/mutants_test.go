@@ -47,7 +47,7 @@ var mutants = []mutant{
 	{"limits of keys stay behind when partitions move", "test/sim", "TestFleetPlanned",
 		"bucket/table/export.go", "		if e, ok := p.stored.by[id]; ok {\n", "		if e, ok := p.stored.by[id]; ok && false {\n"},
 	{"older limits of a key come back", "bucket/table", "TestEntry",
-		"bucket/table/entries.go", "	case known && e.Number <= was.number:\n", "	case known && e.Number <= was.number && false:\n"},
+		"bucket/table/entries.go", "	if known && e.Number <= was.number {\n", "	if known && e.Number <= was.number && false {\n"},
 	{"a key with limits of its own is decided by those of its policy", "node", "TestStoredLimits",
 		"bucket/table/entries.go", "NameOf(text) != g.entry {", "NameOf(text) != g.entry && false {"},
 	{"leases of a key are not asked for when its limits change", "bucket/table", "TestEntryOfHotKey",

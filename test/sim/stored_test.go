@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -63,32 +61,6 @@ type stored struct {
 type storedKey struct {
 	policy.KeyResult
 	text string
-}
-
-// newLimits has keys get limits of their own, and those of their policies again, one after the other at random nodes until the fleet ends.
-// They are what the policy has, or lower, so that never more may be admitted than by those.
-func (f *fleet) newLimits(r *rand.Rand) {
-	f.stored.last = make(map[*fleetGroup]storedKey)
-	f.loading.Go(func() {
-		for !f.stop.Load() {
-			time.Sleep(time.Duration(1+r.IntN(400)) * time.Millisecond)
-			ready := f.ready()
-			if len(ready) == 0 {
-				continue
-			}
-			m, g := ready[r.IntN(len(ready))], f.groups[r.IntN(len(f.groups))]
-			f.stored.tries++
-			text := ""
-			if way := r.IntN(4); way > 0 {
-				text = g.storedText(way == 1, f.stored.tries)
-			}
-			got := m.SetLimits(context.Background(), []policy.KeyLimits{{Policy: g.policy, Parts: []string{g.key}, Text: text}})[0]
-			if got.Err == nil {
-				f.stored.sets++
-				f.stored.last[g] = storedKey{got, text}
-			}
-		}
-	})
 }
 
 // storedText are the limits of a group, or lower ones, and another text each time.
