@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -346,5 +347,28 @@ func TestNewLimitAfterLoss(t *testing.T) {
 		if d, _, err := l.tb.Take(1, l.id, l.g, second+1, 800); err != nil || d.Allowed {
 			t.Errorf("%v: it began full: %v", fresh.Algorithm, err)
 		}
+	}
+}
+
+// TestImportKeepsWhatHasNoRoom: a group that comes under more limits, for which there is no memory, stays as it was.
+func TestImportKeepsWhatHasNoRoom(t *testing.T) {
+	from, ls := newTable(t, 1, 1<<20)
+	one, two := intern(t, ls, tagged(1, 0, 10)), intern(t, ls, tagged(1, 0, 10), tagged(2, 0, 10))
+	if _, _, err := from.Take(0, idOf(1), two, second, 5); err != nil {
+		t.Fatal(err)
+	}
+	blob, _ := from.Export(0, []bucket.ID{idOf(1)}, second, nil, 1<<10)
+	to, err := New(1, MinBytesPerPartition, ls, Lending{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := to.Take(0, idOf(1), one, second, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Import(0, blob, second); !errors.Is(err, ErrFull) {
+		t.Fatalf("%v, want no room", err)
+	}
+	if d, _, err := to.Look(0, idOf(1), one, second, 1); err != nil || d.Remaining != 7 {
+		t.Errorf("%+v, %v, want the 7 that were left", d, err)
 	}
 }

@@ -199,9 +199,6 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 			from.CapOne(i, out)
 		}
 	}
-	if s, other := p.elsewhere(id, g); other != nil { // under limits that it does not have any more
-		in.vacate(s, id, other)
-	}
 	s := p.slab(len(g.limits))
 	var at []uint64
 	if s != nil {
@@ -209,6 +206,7 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 	}
 	switch {
 	case at == nil && lender == nil && in.table.asNew(p, g, from, in.now):
+		in.vacate(id, g)
 		from.Drop()
 		return nil
 	case at == nil:
@@ -217,8 +215,10 @@ func (in *importer) put(id bucket.ID, limits named, from *bucket.Group, lender *
 			in.table.refused.Add(1)
 			return ErrFull
 		}
+		in.vacate(id, g)
 		at = p.insert(s, id, g)
 	default:
+		in.vacate(id, g)
 		relabel(at, in.empty(at), g)
 		at[2] &= changedFlag | limitsMask
 		p.touch(at)
@@ -247,8 +247,10 @@ func (in *importer) empty(at []uint64) *Group {
 	return old
 }
 
-// vacate removes a slot.
-func (in *importer) vacate(s *slab, id bucket.ID, at []uint64) {
-	in.empty(at).Release()
-	s.remove(s.index(id))
+// vacate removes the slot of a key that is under another number of limits than it has now.
+func (in *importer) vacate(id bucket.ID, g *Group) {
+	if s, at := in.p.elsewhere(id, g); at != nil {
+		in.empty(at).Release()
+		s.remove(s.index(id))
+	}
 }
