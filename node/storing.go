@@ -61,10 +61,25 @@ func (n *Node) Limits(ctx context.Context, k policy.KeyLimits) (policy.KeyLimits
 	if err != nil {
 		return k, policy.KeyResult{}, err
 	}
+	has, owner, err := n.entryOf(ctx, id)
+	k.Text = has.Text
+	return k, policy.KeyResult{Number: has.Number, Owner: owner}, err
+}
+
+// Explain says which policies a request is decided by, and why the others leave it alone, as policy.Set.Explain does, with the limits that
+// its keys have of their own. Safe for concurrent use.
+func (n *Node) Explain(ctx context.Context, req *policy.Request) (policy.Explained, error) {
+	return n.Policies().ExplainWith(req, func(key []byte) (string, error) {
+		has, _, err := n.entryOf(ctx, n.secrets.name(key))
+		return has.Text, err
+	})
+}
+
+// entryOf asks the owner of a key for its entry. The error wraps policy.ErrUnavailable.
+func (n *Node) entryOf(ctx context.Context, id bucket.ID) (e transport.Entry, owner string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	var has []transport.Entry
-	var owner string
 	done := n.retry(ctx, func() bool {
 		v := n.view.Load()
 		at := v.owner(n.partitions.Partition(id.Bytes()))
@@ -85,10 +100,9 @@ func (n *Node) Limits(ctx context.Context, k policy.KeyLimits) (policy.KeyLimits
 		return err == nil && len(has) == 1
 	})
 	if !done {
-		return k, policy.KeyResult{}, fmt.Errorf("%w: the node that decides for the key can't be reached: try again", policy.ErrUnavailable)
+		return e, "", fmt.Errorf("%w: the node that decides for the key can't be reached: try again", policy.ErrUnavailable)
 	}
-	k.Text = has[0].Text
-	return k, policy.KeyResult{Number: has[0].Number, Owner: owner}, nil
+	return has[0], owner, nil
 }
 
 // idOf returns the id of a key.

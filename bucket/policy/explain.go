@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -45,7 +46,14 @@ type ExplainedLimit struct {
 // Explain says which policies of the set a request is decided by, and why the others leave it alone. It shows no value of an attribute
 // that is a secret. The error wraps ErrUnknownPolicy if the request names a policy that there is not, and ErrInvalid if it names none
 // and has a key outright.
-func (s *Set) Explain(req *Request) (x Explained, err error) {
+func (s *Set) Explain(req *Request) (x Explained, err error) { return s.ExplainWith(req, nil) }
+
+// Store returns what the limits store has for a key, of which it gets the text that Policy.AppendKey makes: a text as Policy.Stored reads
+// it, or "".
+type Store func(key []byte) (text string, err error)
+
+// ExplainWith is Explain where single keys have limits of their own. A nil Store has none.
+func (s *Set) ExplainWith(req *Request, has Store) (x Explained, err error) {
 	if s == nil {
 		s = new(Set)
 	}
@@ -57,10 +65,10 @@ func (s *Set) Explain(req *Request) (x Explained, err error) {
 		if err != nil {
 			return x, err
 		}
-		x.Policies = append(x.Policies, p.explain(req, "named by the request"))
+		x.Policies = append(x.Policies, p.explain(req, "named by the request", has))
 		other := p.besides(req)
 		for _, name := range p.with {
-			x.Policies = append(x.Policies, s.byName[name].explain(&other, "decided with "+p.Name))
+			x.Policies = append(x.Policies, s.byName[name].explain(&other, "decided with "+p.Name, has))
 		}
 		return x, nil
 	}
@@ -81,7 +89,7 @@ func (s *Set) Explain(req *Request) (x Explained, err error) {
 	}
 	for _, p := range s.sorted {
 		if why := applies[p.Name]; why != "" {
-			x.Policies = append(x.Policies, p.explain(req, why))
+			x.Policies = append(x.Policies, p.explain(req, why, has))
 		} else {
 			x.Policies = append(x.Policies, ExplainedPolicy{Policy: p.Name, Why: p.whyNot(req)})
 		}
@@ -103,12 +111,16 @@ func (p *Policy) besides(req *Request) Request {
 }
 
 // explain says what a policy does with a request that it is for.
-func (p *Policy) explain(req *Request, why string) ExplainedPolicy {
+func (p *Policy) explain(req *Request, why string, has Store) ExplainedPolicy {
 	v := p.For(req)
 	x := ExplainedPolicy{Policy: p.Name, Applies: true, Why: why, Variant: v.label, With: p.with}
-	_, err := p.AppendKey(nil, req)
+	key, err := p.AppendKey(nil, req)
 	if err == nil {
 		x.Key = p.KeyText(req)
+		if !v.Unlimited && has != nil {
+			v, x.Variant, why = p.stored(v, key, has, why)
+			x.Why = why
+		}
 	}
 	switch {
 	case v.Unlimited: // whatever the key, and if there is none
@@ -131,6 +143,9 @@ func (p *Policy) explain(req *Request, why string) ExplainedPolicy {
 		x.Why = fmt.Sprintf("%s, but %v", why, err)
 	}
 	for i, l := range v.Limits {
+		if v.Lacks(i) {
+			continue
+		}
 		e := ExplainedLimit{Name: l.Name, Limit: FormatLimit(l.Limit), Unit: unitOf(l.Unit), Cost: cost, Shadow: l.Shadow}
 		if each != nil {
 			e.Cost = each[i]
@@ -143,6 +158,38 @@ func (p *Policy) explain(req *Request, why string) ExplainedPolicy {
 		x.Limits = append(x.Limits, e)
 	}
 	return x
+}
+
+// stored returns the variant by what the limits store has for a key, with the limits in shadow mode that v has.
+func (p *Policy) stored(v *Policy, key []byte, has Store, why string) (by *Policy, variant, whyNow string) {
+	text, err := has(key)
+	switch {
+	case err != nil:
+		return v, v.label, fmt.Sprintf("%s, if the key has no limits of its own: %v", why, err)
+	case text == "":
+		return v, v.label, why
+	}
+	by, err = p.Stored(text)
+	if err != nil {
+		return v, v.label, fmt.Sprintf("%s; the key has limits of its own, without effect: %v", why, err)
+	}
+	label := "of the key alone: " + text
+	w := p.replaced(Plan{})
+	if by != nil {
+		w.Limits = slices.Clone(by.Limits)
+		w.lacks = slices.Clone(by.lacks)
+	}
+	for _, l := range v.Limits {
+		if l.Shadow {
+			w.Limits = append(w.Limits, l)
+		}
+	}
+	if w.lacks != nil {
+		w.lacks = append(w.lacks, make([]bool, len(w.Limits)-len(w.lacks))...)
+	}
+	w.Unlimited, w.label = len(w.Limits) == 0, label
+	w.readyLimits()
+	return w, label, why
 }
 
 // missing says what becomes of a request that lacks a part of the key, and whether the policy has anything to do with that.

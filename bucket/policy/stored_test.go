@@ -125,3 +125,37 @@ func FuzzStored(f *testing.F) {
 		}
 	})
 }
+
+// TestExplainWith: what a key has of its own is explained as what it gets.
+func TestExplainWith(t *testing.T) {
+	set, err := policy.Parse("limits.yaml", []byte(storedPolicies))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		policy, key, tier string
+		text              string
+		err               error
+		want, not         string
+	}{
+		{"api", "ann", "", `{"tier":"gold"}`, nil, "of the key alone: {\"tier\":\"gold\"}\n    api: 200/s", "day"},
+		{"api", "ann", "", `{"limits":[{"name":"day","rate":"5/d"}]}`, nil, "day: 5/d", "api: "},
+		{"api", "ann", "", `{"unlimited":true}`, nil, "and unlimited by of the key alone", "day"},
+		{"api", "ann", "", `{"tier":"lead"}`, nil, "without effect", "alone"},
+		{"api", "ann", "", "", nil, "its own limits", "alone"},
+		{"api", "ann", "", "", policy.ErrUnavailable, "if the key has no limits of its own: " + policy.ErrUnavailable.Error(), "alone"},
+		{"api", "ann", "internal", `{"tier":"gold"}`, nil, "unlimited by tier internal", "alone"},
+		{"llm", "acme", "", `{"limits":[{"name":"in","rate":"2k/min"}]}`, nil, "dry: 5/s", "1k/min"},
+	} {
+		req := policy.Request{Policy: c.policy, Key: c.key, Attributes: map[string]string{"tier": c.tier}}
+		x, err := set.ExplainWith(&req, func(key []byte) (string, error) {
+			if !strings.Contains(string(key), c.key) {
+				t.Errorf("asked for %q", key)
+			}
+			return c.text, c.err
+		})
+		if got := x.String(); err != nil || !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+			t.Errorf("%s %s: %v\n%swant %q and no %q", c.policy, c.text, err, got, c.want, c.not)
+		}
+	}
+}

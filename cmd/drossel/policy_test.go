@@ -198,7 +198,7 @@ keys applies: when {api_key: present}
 		{"good.yaml --cost 0", exitNo, "--cost is 0, want 1 or more: nothing is taken anyway"},
 		{"bad.yaml", exitNo, "bad.yaml:3:14: "},
 		{"no.yaml", exitUnknown, "open no.yaml: no such file"},
-		{"", exitNo, "accepts 1 arg(s), received 0"},
+		{"good.yaml bad.yaml", exitNo, "accepts at most 1 arg(s), received 2"},
 	} {
 		s := drossel(t, "", append([]string{"policy", "explain"}, strings.Fields(c.args)...)...)
 		if s.code != c.code || s.out != "" || !strings.HasPrefix(s.errors, "drossel: "+c.says) {

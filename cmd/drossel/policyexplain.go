@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -17,28 +19,38 @@ type explainFlags struct {
 	attrs, costs []string
 	cost         int64
 	asJSON       bool
+	addr         string
 }
 
 func policyExplainCommand() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain FILE",
-		Short: "Say which policies of a file are for a request, and why",
+		Use:   "explain [FILE]",
+		Short: "Say which policies are for a request, and why",
 		Long: `Explain says of each policy of a file (- is stdin) whether it applies to a request, and
 why: by which condition, on which key, whose limits, and what the request takes of
-each. It asks no node and takes nothing. Values of attributes with "hash: true" are
-not shown.
+each. Without a file it asks the node at --addr, which also knows what keys have of
+their own (drossel limits). It takes nothing. Values of attributes with "hash: true"
+are not shown.
 
   drossel policy explain limits.yaml --attr user=ann --attr route=/v1/things
   drossel policy explain limits.yaml --policy llm --key acme --costs input_tokens=900
+  drossel policy explain --policy api --key acme --addr 127.0.0.1:7080
 
 With --policy the request names a policy, and then only that one and those that it is
 decided with apply. --key is for policies with one key attribute.`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req, err := f.request(cmd)
 			if err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				x, err := f.ask(cmd.Context(), &req)
+				if err != nil {
+					return err
+				}
+				return printExplained(cmd.OutOrStdout(), x, f.asJSON)
 			}
 			text, err := readText(args[0], cmd.InOrStdin())
 			if err != nil {
@@ -62,6 +74,7 @@ decided with apply. --key is for policies with one key attribute.`,
 	flags.Int64Var(&f.cost, "cost", 1, "tokens that the request takes")
 	flags.StringSliceVar(&f.costs, "costs", nil, "costs by unit, `UNIT=COUNT,...`, for limits that count other units")
 	flags.BoolVar(&f.asJSON, "json", false, "print as JSON")
+	addAddr(cmd, &f.addr)
 	// --policy is a file for serve and replay, and --key a list of attributes.
 	settings.CommandLineOnly(flags, "policy", "key")
 	return cmd
@@ -81,6 +94,22 @@ func (f *explainFlags) request(cmd *cobra.Command) (req policy.Request, err erro
 		return req, fmt.Errorf("--cost is %d, want 1 or more: nothing is taken anyway", req.Cost)
 	}
 	return req, nil
+}
+
+// ask has a node explain.
+func (f *explainFlags) ask(ctx context.Context, req *policy.Request) (x policy.Explained, err error) {
+	in := map[string]any{"attributes": req.Attributes, "costs": req.Costs}
+	if req.Cost > 0 {
+		in["cost"] = req.Cost
+	}
+	if req.Policy != "" {
+		in["policy"] = req.Policy
+	}
+	if req.Key != "" {
+		in["key"] = req.Key
+	}
+	err = client{f.addr}.ask(ctx, http.MethodPost, "/v1/policies/explain", in, &x)
+	return x, err
 }
 
 func printExplained(out io.Writer, x policy.Explained, asJSON bool) error {

@@ -53,8 +53,8 @@ func (l livePolicies) Rollback(ctx context.Context, number uint64) (any, error) 
 
 func (l livePolicies) Withdraw(ctx context.Context) (any, error) { return l.node.Withdraw(ctx) }
 
-func (l livePolicies) Explain(req *policy.Request) (any, error) {
-	return l.node.Policies().Explain(req)
+func (l livePolicies) Explain(ctx context.Context, req *policy.Request) (any, error) {
+	return l.node.Explain(ctx, req)
 }
 
 // found says of an error about a missing edition that it is one about something missing.

@@ -56,6 +56,8 @@ func TestLimitsStore(t *testing.T) {
 		}
 	}
 	run(t, "limits", "get", "api", "acme", "--addr", all[1].http).wants(t, 0, `{"tier":"gold"}`)
+	run(t, "policy", "explain", "--policy", "api", "--key", "acme", "--addr", all[2].http).
+		wants(t, 0, `limits  of the key alone: {"tier":"gold"}`, "api: 1/h, burst 1000, takes 1 request")
 	run(t, "limits", "get", "api", "eve", "--addr", all[1].http).wants(t, 1, "no limits of its own")
 	run(t, "limits", "set", "api", "acme", "--tier", "glod", "--addr", all[1].http).wants(t, 1, `did you mean "gold"`)
 	run(t, "limits", "set", "api", "acme", "--tier", "gold", "--rate", "1/s", "--addr", all[1].http).wants(t, 1, "one of")

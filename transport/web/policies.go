@@ -23,7 +23,7 @@ type Policies interface {
 	// Withdraw has nodes go by their own policies again.
 	Withdraw(ctx context.Context) (any, error)
 	// Explain says which policies have to do with a request, and why.
-	Explain(req *policy.Request) (any, error)
+	Explain(ctx context.Context, req *policy.Request) (any, error)
 }
 
 // policyOrder is the body of what changes policies.
@@ -88,7 +88,7 @@ func (s *server) policies(route func(method, path string, h http.HandlerFunc), p
 			s.fail(w, r, fmt.Errorf("%w: %w", policy.ErrInvalid, err))
 			return
 		}
-		out, err := p.Explain(&req)
+		out, err := p.Explain(r.Context(), &req)
 		s.reply(w, r, out, err)
 	}))
 }

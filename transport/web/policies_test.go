@@ -32,7 +32,7 @@ func (recorded) Rollback(_ context.Context, number uint64) (any, error) {
 	return fmt.Sprint("rollback ", number), nil
 }
 func (recorded) Withdraw(context.Context) (any, error) { return nil, errors.New("disk on fire") }
-func (recorded) Explain(req *policy.Request) (any, error) {
+func (recorded) Explain(_ context.Context, req *policy.Request) (any, error) {
 	return "explain " + req.Policy + req.Attributes["user"], nil
 }
 
