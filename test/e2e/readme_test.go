@@ -101,7 +101,8 @@ func TestReadmeCommands(t *testing.T) {
 			switch {
 			case strings.Contains(block, "drossel demo") && !bytes.Contains(out, []byte("over-admitted")),
 				strings.Contains(block, "drossel members") && (bytes.Count(out, []byte(`"allowed":true`)) != 3 || !bytes.Contains(out, []byte("denied, whichever node is asked"))),
-				strings.Contains(block, "policy explain") && (!bytes.Contains(out, []byte(" 0 failed")) || !bytes.Contains(out, []byte("takes 1800 output_tokens"))),
+				strings.Contains(block, "limits import") && (!bytes.Contains(out, []byte("99 of 100 left")) || !bytes.Contains(out, []byte("2 set, 0 refused"))),
+				strings.Contains(block, "policy explain bin") && (!bytes.Contains(out, []byte(" 0 failed")) || !bytes.Contains(out, []byte("takes 1800 output_tokens"))),
 				strings.Contains(block, "policy rollback") && (!bytes.Contains(out, []byte("edition 3 (")) || !bytes.Contains(out, []byte("5 of 5 left"))),
 				strings.Contains(block, "replay") && !bytes.Contains(out, []byte("denied at least once")):
 				t.Error("the output is not what the README says")
