@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,6 +116,16 @@ func (b *bulkLink) receive(s transport.Stream) error {
 
 // serveBulk answers the calls of another node until its stream ends.
 func (n *Node) serveBulk(from transport.Hello, s transport.Stream) error {
+	var sending sync.Mutex
+	answer := func(c transport.Call) error {
+		r := n.answerCall(from, c)
+		sending.Lock()
+		defer sending.Unlock()
+		return reply(s, c.Number, r)
+	}
+	var beside sync.WaitGroup // calls that wait for the disk
+	defer beside.Wait()
+	places := make(chan struct{}, maxBeside)
 	for {
 		frame, err := s.Recv()
 		if err != nil {
@@ -124,11 +135,35 @@ func (n *Node) serveBulk(from transport.Hello, s transport.Stream) error {
 		if err != nil {
 			return err
 		}
-		if err := reply(s, c.Number, n.answerCall(from, c)); err != nil {
-			return err
+		if c.Method != transport.SetEntries {
+			if err := answer(c); err != nil {
+				return err
+			}
+			continue
 		}
+		select {
+		case places <- struct{}{}:
+		default: // too many: nobody may fill the memory with what waits
+			sending.Lock()
+			err := reply(s, c.Number, bulkReply{err: errBusy})
+			sending.Unlock()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		c.Body = bytes.Clone(c.Body)
+		beside.Go(func() {
+			answer(c) // it fails if the stream has ended, which the loop finds out as well
+			<-places
+		})
 	}
 }
+
+// maxBeside is how many calls of a peer may wait for the disk.
+const maxBeside = 64
+
+var errBusy = errors.New("too many calls wait for the disk")
 
 func (n *Node) answerCall(from transport.Hello, c transport.Call) bulkReply {
 	var v any
@@ -174,7 +209,7 @@ func (n *Node) govern(from transport.Hello, c transport.Call) ([]byte, error) {
 	case transport.PutGroups:
 		return g.takeGroups(from.ID, c.Body)
 	case transport.GetGroups:
-		return g.giveGroups(c.Body)
+		return g.giveGroups(from, c.Body)
 	case transport.Settle:
 		return g.settleBills(from, c.Body)
 	}

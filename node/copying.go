@@ -161,19 +161,24 @@ func (g *governor) snapshot(s ownership.Snapshot) *snapshot {
 	}
 	clear(out.estate.changed.copy)
 	out.estate.flying = true
-	out.puts = g.export(held, out.ids, ownership.Put{Snapshot: s})
+	out.puts = g.export(held, out.ids, ownership.Put{Snapshot: s}, g.node.isOlder(s.To))
 	return out
 }
 
-// export makes puts of groups, at least one, under the governor's lock: so what was settled in them goes with them.
-func (g *governor) export(from place, ids []bucket.ID, head ownership.Put) (puts []ownership.Put) {
+// export makes puts of groups, at least one, under the governor's lock: so what was settled in them goes with them. older says that they
+// are for a node that does not know of the limits store.
+func (g *governor) export(from place, ids []bucket.ID, head ownership.Put, older bool) (puts []ownership.Put) {
 	shelf := &g.shelves[from]
+	export := shelf.table.Export
+	if older {
+		export = shelf.table.ExportWithoutEntries
+	}
 	now := g.node.clock.Now()
 	for {
 		p := head
 		p.First = len(puts) == 0
 		var taken int
-		p.Blob, taken = shelf.table.Export(head.Partition, ids, now, nil, ownership.MaxPutBlob)
+		p.Blob, taken = export(head.Partition, ids, now, nil, ownership.MaxPutBlob)
 		ids = ids[taken:]
 		if p.Last = len(ids) == 0; p.Last {
 			p.Settled = slices.Clone(shelf.settled[head.Partition])
@@ -225,6 +230,12 @@ func (s *snapshot) landed(g *governor, now bucket.Instant, result ownership.PutR
 			e.changed.copy[id] = struct{}{}
 		}
 	}
+}
+
+// isOlder says that a node is known to speak only frames from before the limits store.
+func (n *Node) isOlder(id string) bool {
+	l := (*n.ways.Load())[id]
+	return l != nil && l.speaksBefore(transport.EntriesVersion)
 }
 
 // putGroups sends puts to another node, and returns what it says to each.

@@ -133,6 +133,11 @@ func (n *Node) present(ctx context.Context, v *view, owner int, bills []transpor
 		case owner == v.self:
 			settled = n.governor.settleBill(n.debtor(n.name, n.boot), b)
 		case l != nil:
+			if l.speaksBefore(transport.EntriesVersion) {
+				for j := range b.Limits {
+					b.Limits[j].Entry = 0
+				}
+			}
 			reply, err := l.bulk.call(ctx, transport.Settle, transport.AppendBill(nil, b))
 			settled = err == nil && len(reply) == 1 && reply[0] == 1
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/drossel-dev/drossel/bucket/table"
 )
 
-// Store keeps what has to outlive the node. Its methods are called by one goroutine at a time.
+// Store keeps what has to outlive the node. Its methods are called from many goroutines at once.
 type Store interface {
 	// Editions returns those that are kept, the oldest first.
 	Editions() ([]Edition, error)
@@ -22,6 +22,8 @@ type Store interface {
 	Entries(after bucket.ID, most int) ([]table.Entry, error)
 	// KeepEntries keeps entries, each in place of a lower one of its key.
 	KeepEntries(entries []table.Entry) error
+	// ForgetEntries forgets those of these that are kept with these numbers.
+	ForgetEntries(entries []table.Entry) error
 }
 
 // MaxEditions is how many editions a node remembers.

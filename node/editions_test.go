@@ -83,6 +83,15 @@ func (k *keeper) KeepEdition(e Edition) error {
 	return k.err
 }
 
+func (k *keeper) ForgetEntries(entries []table.Entry) error {
+	for _, e := range entries {
+		if k.entries[e.ID].Number == e.Number {
+			delete(k.entries, e.ID)
+		}
+	}
+	return k.err
+}
+
 // TestApply: what is applied at one node applies at all within a second, and is numbered.
 func TestApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

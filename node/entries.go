@@ -3,9 +3,11 @@ package node
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/transport"
 )
@@ -22,10 +24,11 @@ func (n *Node) takeEntries(entries []transport.Entry) []transport.EntryResult {
 	}
 	n.entering.Unlock()
 	kept := n.saveEntries()
+	if n.governor != nil {
+		n.governor.copied(entries, results)
+	}
 	for i := range results {
-		if r := &results[i]; r.Status == transport.EntrySet {
-			r.Kept, r.Copied = kept, n.governor != nil && n.governor.copied(&entries[i])
-		}
+		results[i].Kept = kept && results[i].Status == transport.EntrySet
 	}
 	return results
 }
@@ -55,19 +58,25 @@ func (n *Node) enter(e *transport.Entry) (r transport.EntryResult) {
 	return transport.EntryResult{Number: number}
 }
 
-// copied says whether the successor of a partition has a copy of an entry.
-func (g *governor) copied(e *transport.Entry) bool {
+// copied notes which entries the successors of their partitions have copies of.
+func (g *governor) copied(entries []transport.Entry, results []transport.EntryResult) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	part := g.node.partitions.Partition(e.ID.Bytes())
 	ids, owners := g.machine.Successors(g.node.timer.Now())
-	if owners == nil || !g.machine.HasCopy(part, ids[owners[part]]) {
-		return false
+	for i := range entries {
+		part := g.node.partitions.Partition(entries[i].ID.Bytes())
+		if results[i].Status != transport.EntrySet || owners == nil {
+			continue
+		}
+		to := ids[owners[part]]
+		if !g.machine.HasCopy(part, to) || g.node.isOlder(to) {
+			continue
+		}
+		g.collect(part)
+		is := g.estates[part]
+		_, waits := is.changed.copy[entries[i].ID]
+		results[i].Copied = is.tracked && !is.flying && !waits
 	}
-	g.collect(part)
-	is := g.estates[part]
-	_, waits := is.changed.copy[e.ID]
-	return is.tracked && !is.flying && !waits
 }
 
 // takeCall answers a call that carries entries.
@@ -108,10 +117,10 @@ func (n *Node) giveCall(body []byte) ([]byte, error) {
 
 var errNotOwner = fmt.Errorf("this node does not decide for the key: %w", table.ErrClosed)
 
-// savings are entries on their way to the disk.
+// savings are entries on their way to the disk. Who holds the place writes, and those who wait for it find their own written as a rule.
 type savings struct {
-	mu      sync.Mutex
-	waiting []table.Entry // that could not be written
+	place   chan struct{}             // of one
+	waiting map[bucket.ID]table.Entry // that are not written
 	failing bool
 }
 
@@ -121,16 +130,22 @@ func (n *Node) saveEntries() bool {
 		return false
 	}
 	s := &n.savings
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.place <- struct{}{}
+	defer func() { <-s.place }()
+	var some []table.Entry
 	for part := range n.cfg.Ring.Partitions {
-		s.waiting = n.owned.Unsaved(part, s.waiting)
-		s.waiting = n.copies.Unsaved(part, s.waiting)
+		some = n.owned.Unsaved(part, some)
+		some = n.copies.Unsaved(part, some)
+	}
+	for _, e := range some {
+		if e.Number > s.waiting[e.ID].Number {
+			s.waiting[e.ID] = e
+		}
 	}
 	if len(s.waiting) == 0 {
 		return true
 	}
-	if err := n.cfg.Store.KeepEntries(s.waiting); err != nil {
+	if err := n.cfg.Store.KeepEntries(slices.Collect(maps.Values(s.waiting))); err != nil {
 		if !s.failing {
 			n.log.Error("limits of single keys could not be kept: they apply, and are lost if this node and those with copies are down at once",
 				"entries", len(s.waiting), "error", err)
@@ -141,6 +156,6 @@ func (n *Node) saveEntries() bool {
 	if s.failing {
 		n.log.Info("limits of single keys are kept again", "entries", len(s.waiting))
 	}
-	s.waiting, s.failing = nil, false
+	s.waiting, s.failing = make(map[bucket.ID]table.Entry), false
 	return true
 }

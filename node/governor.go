@@ -31,7 +31,8 @@ type governor struct {
 	fenced  bool            // there was none any more at the last tick
 	fences  uint64
 	alarm   alarm
-	took    histogram // of transfers
+	unread  bucket.Instant // when to say again that groups can't be read
+	took    histogram      // of transfers
 	parking parking
 }
 

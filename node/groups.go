@@ -2,10 +2,13 @@ package node
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/node/ownership"
+	"github.com/drossel-dev/drossel/transport"
 )
 
 // takeGroups answers a call by which another node puts groups here.
@@ -43,7 +46,11 @@ func (g *governor) stage(p *ownership.Put) (result ownership.PutResult) {
 			result = ownership.PutRefused
 			return
 		}
-		g.short(s.put(p.Partition, staged, p.Blob, g.node.clock.Now()))
+		if !g.tookIn(s.put(p.Partition, staged, p.Blob, g.node.clock.Now())) {
+			delete(g.staging, p.Partition)
+			result = ownership.PutRefused
+			return
+		}
 		result = ownership.PutTaken
 		if p.Last {
 			s[staged].settled[p.Partition] = p.Settled
@@ -88,7 +95,9 @@ func (g *governor) keep(p *ownership.Put) (result ownership.PutResult) {
 			s.clear(p.Partition, kept)
 		}
 		for _, b := range blobs {
-			g.short(s.put(p.Partition, kept, b, g.node.clock.Now()))
+			if !g.tookIn(s.put(p.Partition, kept, b, g.node.clock.Now())) {
+				return
+			}
 		}
 		result = ownership.PutTaken
 		if p.Last {
@@ -99,17 +108,26 @@ func (g *governor) keep(p *ownership.Put) (result ownership.PutResult) {
 	return result
 }
 
-// short says so when there was no room for all of a blob: what was left out starts full if this node has to go on from it.
-func (g *governor) short(err error) {
+// tookIn says whether a blob was read, and says so when there was no room for all of it: what was left out starts full if this node has to
+// go on from it.
+func (g *governor) tookIn(err error) bool {
+	if errors.Is(err, table.ErrBlob) {
+		if now := g.node.timer.Now(); now >= g.unread {
+			g.unread = now + bucket.Instant(alarmAgain)
+			g.node.log.Error("groups of another node can't be read, and are refused", "error", err)
+		}
+		return false
+	}
 	if err != nil {
 		g.node.counters.short.Add(1)
 		g.node.log.Error("not all groups of another node could be taken in; those that are missing start full if this node "+
 			"takes over; raise TableBytes (--table-bytes)", "error", err)
 	}
+	return true
 }
 
 // giveGroups answers a call by which another node fetches the copy that is kept here, or what is frozen here.
-func (g *governor) giveGroups(body []byte) ([]byte, error) {
+func (g *governor) giveGroups(from transport.Hello, body []byte) ([]byte, error) {
 	want, err := ownership.DecodeGet(body)
 	if err != nil {
 		return nil, err
@@ -123,12 +141,13 @@ func (g *governor) giveGroups(body []byte) ([]byte, error) {
 	if have.Less(want) {
 		return nil, fmt.Errorf("no copy of partition %d as fresh as %d of %v", want.Partition, want.Seq, want.Claim)
 	}
-	from := kept
+	at := kept
 	if g.machine.Holds(want.Partition) || g.machine.Frozen(want.Partition) { // lost, as others have it, and yet to hear of that
-		from = held
+		at = held
 	}
-	ids := g.shelves[from].table.IDs(want.Partition, nil)
-	puts := g.export(from, ids, ownership.Put{Snapshot: ownership.Snapshot{Partition: want.Partition, Claim: have.Claim, Seq: have.Seq}})
+	ids := g.shelves[at].table.IDs(want.Partition, nil)
+	puts := g.export(at, ids, ownership.Put{Snapshot: ownership.Snapshot{Partition: want.Partition, Claim: have.Claim, Seq: have.Seq}},
+		from.MaxVersion < transport.EntriesVersion)
 	all, _ := ownership.AppendPuts(nil, puts, maxReplyBytes)
 	return all, nil
 }

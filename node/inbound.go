@@ -205,14 +205,18 @@ func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.
 
 // fault makes an answer one that does not decide: the key has other limits, or there is no room for it.
 func (in *inbound) fault(a *transport.Answer, err error) {
-	other, ok := errors.AsType[*table.OtherLimits](err)
-	switch {
-	case !ok:
-		a.Status = transport.Full
-	case in.version < transport.EntriesVersion:
-		a.Status = transport.NotOwner // it can't be told, and has to do without
-	default:
+	if other, ok := errors.AsType[*table.OtherLimits](err); ok {
 		a.Status, a.Entry = transport.OtherLimits, other.Text
+		in.downgrade(a)
+	} else {
+		a.Status = transport.Full
+	}
+}
+
+// downgrade makes an answer one that the sender understands. Who can't be told of other limits has to do without.
+func (in *inbound) downgrade(a *transport.Answer) {
+	if a.Status == transport.OtherLimits && in.version < transport.EntriesVersion {
+		a.Status, a.Entry = transport.NotOwner, ""
 	}
 }
 

@@ -124,7 +124,7 @@ func (g *governor) sendStaged(ctx context.Context, a *ownership.Stream, ids []bu
 		}
 		some := ids[:min(len(ids), exportGroups)]
 		ids = ids[len(some):]
-		puts := g.export(held, some, head)
+		puts := g.export(held, some, head, g.node.isOlder(a.To.ID))
 		g.mu.Unlock()
 		more = len(ids) > 0
 		for i := range puts {

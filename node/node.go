@@ -13,6 +13,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/ring"
@@ -129,6 +130,7 @@ func New(cfg Config) (*Node, error) {
 		inbounds:   make(map[string]*inbound),
 
 		pursesWake: make(chan struct{}, 1),
+		savings:    savings{place: make(chan struct{}, 1), waiting: make(map[bucket.ID]table.Entry)},
 		offers:     offers{wake: make(chan struct{}, 1)},
 		relook:     make(chan struct{}, 1),
 		timer:      newMachineClock(),

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +30,12 @@ const (
 	offerAtOnce = 4096
 	// offerPatience is how long a node that starts waits until all that it has is where it belongs.
 	offerPatience = 3 * time.Second
-	offerRetry    = time.Second
+	offerTimeout  = time.Second
+	// What was not taken is offered again, less and less often; and everything once a day: so what was removed elsewhere is forgotten here,
+	// long before that it was removed is.
+	minOfferAgain = 100 * time.Millisecond
+	maxOfferAgain = 10 * time.Second
+	offerAllAgain = 24 * time.Hour
 )
 
 // keepEntries writes what has come from others to disk, until ctx ends.
@@ -49,68 +55,119 @@ func (n *Node) keepEntries(ctx context.Context) {
 	}
 }
 
-// offerEntries offers all that is on disk, whenever that is asked for, until ctx ends. offered is closed after the first time.
+// offerEntries offers what is on disk: all of it now and once a day, and of partitions when that is asked for, until ctx ends. offered is
+// closed when all was taken for the first time.
 func (n *Node) offerEntries(ctx context.Context, offered chan<- struct{}) {
-	once := func(these func(part int) bool) {
-		if err := n.offerThese(ctx, these); err != nil && ctx.Err() == nil {
-			n.log.Error("limits of single keys could not be read from disk", "error", err)
-		}
-	}
-	once(func(int) bool { return true })
-	close(offered)
+	open := n.allParts()
+	daily := time.NewTicker(offerAllAgain)
+	defer daily.Stop()
+	wait := minOfferAgain
 	for {
+		if len(open) > 0 {
+			var err error
+			if open, err = n.offerThese(ctx, open); err != nil && ctx.Err() == nil {
+				n.log.Error("limits of single keys could not be read from disk", "error", err)
+			}
+		}
+		var again <-chan time.Time
+		if len(open) > 0 {
+			again = time.After(wait)
+			wait = min(2*wait, maxOfferAgain)
+		} else if wait = minOfferAgain; offered != nil {
+			close(offered)
+			offered = nil
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-again:
+		case <-n.turns.wait():
+			wait = minOfferAgain
+		case <-daily.C:
+			open = n.allParts()
 		case <-n.offers.wake:
-			parts := n.offers.take()
-			once(func(part int) bool { return parts[part] })
 		}
+		n.offers.take(open)
 	}
 }
 
-// offerThese offers the entries of some partitions, each until it was taken.
-func (n *Node) offerThese(ctx context.Context, these func(part int) bool) error {
+func (n *Node) allParts() map[int]bool {
+	parts := make(map[int]bool, n.cfg.Ring.Partitions)
+	for part := range n.cfg.Ring.Partitions {
+		parts[part] = true
+	}
+	return parts
+}
+
+// offerThese offers the entries of some partitions once, and returns the partitions of those that were not taken. What was replaced, or
+// removed long ago, is forgotten.
+func (n *Node) offerThese(ctx context.Context, parts map[int]bool) (open map[int]bool, err error) {
+	open = make(map[int]bool)
 	var after bucket.ID
 	for ctx.Err() == nil {
 		some, err := n.cfg.Store.Entries(after, offerAtOnce)
-		if err != nil || len(some) == 0 {
-			return err
+		if err != nil {
+			return parts, err
+		}
+		if len(some) == 0 {
+			break
 		}
 		after = some[len(some)-1].ID
-		n.offer(ctx, slices.DeleteFunc(some, func(e table.Entry) bool { return !these(n.partitions.Partition(e.ID.Bytes())) }))
+		old, err := n.offer(ctx, slices.DeleteFunc(some, func(e table.Entry) bool { return !parts[n.partitionOf(e.ID)] }), open)
+		if err == nil && len(old) > 0 {
+			err = n.cfg.Store.ForgetEntries(old)
+		}
+		if err != nil {
+			return parts, err
+		}
 	}
-	return nil
+	return open, nil
 }
 
-// offer offers some entries, until all are taken.
-func (n *Node) offer(ctx context.Context, some []table.Entry) {
-	entries := make([]transport.Entry, 0, len(some))
+func (n *Node) partitionOf(id bucket.ID) int { return n.partitions.Partition(id.Bytes()) }
+
+// offer offers some entries once. It notes in open the partitions of those that were not taken, and returns those that are of no use any
+// more.
+func (n *Node) offer(ctx context.Context, some []table.Entry, open map[int]bool) (old []table.Entry, err error) {
+	long := uint64(time.Now().Add(-table.RemovedFor).UnixMicro())
+	var entries []transport.Entry
 	for _, e := range some {
-		if part := n.partitions.Partition(e.ID.Bytes()); n.owns(part) && n.hasAuthority(n.clock.Now()) {
-			if _, err := n.owned.SetEntry(part, e, true, n.clock.Now()); err == nil {
+		if e.Text == "" && e.Number < long {
+			old = append(old, e)
+			continue
+		}
+		if part := n.partitionOf(e.ID); n.owns(part) && n.hasAuthority(n.clock.Now()) {
+			switch number, err := n.owned.SetEntry(part, e, true, n.clock.Now()); {
+			case err == nil && number > e.Number:
+				old = append(old, e)
+				fallthrough
+			case err == nil:
 				continue
+			case errors.Is(err, table.ErrFull):
+				return old, err
 			}
 		}
 		entries = append(entries, transport.Entry{ID: e.ID, Number: e.Number, Text: e.Text})
 	}
-	open := make([]int, len(entries))
-	for i := range open {
-		open[i] = i
+	all := make([]int, len(entries))
+	for i := range all {
+		all[i] = i
 	}
 	results := make([]policy.KeyResult, len(entries))
-	n.retry(ctx, func() bool {
-		asking, cancel := context.WithTimeout(ctx, offerRetry)
-		defer cancel()
-		open = n.sendEntries(asking, entries, open, results)
-		return len(open) == 0
-	})
+	asking, cancel := context.WithTimeout(ctx, offerTimeout)
+	defer cancel()
+	for _, i := range n.sendEntries(asking, entries, all, results) {
+		open[n.partitionOf(entries[i].ID)] = true
+	}
 	for i := range results {
-		if results[i].Err != nil {
-			n.log.Error("limits of a key that were on disk find no room", "error", results[i].Err)
-			return
+		switch r := &results[i]; {
+		case r.Err != nil:
+			return old, r.Err
+		case r.Number > entries[i].Number:
+			old = append(old, table.Entry{ID: entries[i].ID, Number: entries[i].Number})
 		}
 	}
+	return old, nil
 }
 
 // askOffer has what is on disk of a partition offered.
@@ -131,10 +188,12 @@ func (n *Node) askOffer(part int) {
 	}
 }
 
-func (o *offers) take() map[int]bool {
+// take adds those that were asked for.
+func (o *offers) take(to map[int]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	parts := o.parts
+	for part := range o.parts {
+		to[part] = true
+	}
 	o.parts = nil
-	return parts
 }

@@ -43,6 +43,7 @@ func (in *inbound) relayed(c *call) {
 		a.By = c.to
 	}
 	c.recycle()
+	in.downgrade(&a)
 	in.later(a)
 	in.node.counters.passing.Add(-1)
 }
@@ -88,11 +89,17 @@ func (in *inbound) sendLater(ctx context.Context) {
 				return
 			}
 		}
-		for part := range slices.Chunk(batch, maxFrameChecks) {
+		for rest := batch; len(rest) > 0; {
+			n, texts := 0, 0
+			for n < min(len(rest), maxFrameChecks) && texts <= maxFrameTexts {
+				texts += len(rest[n].Entry)
+				n++
+			}
 			in.sending.Lock()
-			in.answers.Answers = append(in.answers.Answers[:0], part...)
+			in.answers.Answers = append(in.answers.Answers[:0], rest[:n]...)
 			err := in.flushLocked()
 			in.sending.Unlock()
+			rest = rest[n:]
 			if err != nil {
 				return // the stream is broken; serve finds out as well
 			}

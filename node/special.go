@@ -87,39 +87,85 @@ type specialOf struct {
 	as   *plan
 }
 
-// maxSpecialPlans bounds the plans of a rule. All are made anew when there are more.
-const maxSpecialPlans = 1 << 14
+// maxSpecialPlans bounds the plans of a rule, about a kilobyte each; others are made anew each time.
+const maxSpecialPlans = 1 << 16
 
-// special returns the plan of the keys whose entry has a text; nil if nothing limits them. If the policy makes nothing of it, for it has
-// changed since, that is the plan that the request would have without. The error is table.ErrTooManyLimits.
-func (r *rule) special(text string, as *plan) (*plan, error) {
-	s := &r.specials
+func (s *specialPlans) find(text string, as *plan) (pl *plan, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, of := range [...]specialOf{{text, nil}, {text, as}} {
-		if pl, known := s.by[of]; known {
-			return pl, nil
+	if pl, known = s.by[specialOf{text, nil}]; !known {
+		pl, known = s.by[specialOf{text, as}]
+	}
+	return pl, known
+}
+
+// add keeps a plan, unless somebody else has made one meanwhile, and returns the one that is kept.
+func (s *specialPlans) add(of specialOf, pl *plan) *plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other, known := s.by[of]; known {
+		return other
+	}
+	if s.by == nil {
+		s.by = make(map[specialOf]*plan)
+	}
+	if len(s.by) >= maxSpecialPlans {
+		for other := range s.by { // any
+			delete(s.by, other)
+			break
 		}
 	}
-	of, p := specialOf{text, nil}, (*policy.Policy)(nil)
+	s.by[of] = pl
+	return pl
+}
+
+// special returns the plan of the keys whose entry has a text; nil if nothing limits them. If the policy makes nothing of it, for it has
+// changed since, that is the plan that the request would have without. The error says why there can be none.
+func (r *rule) special(text string, as *plan) (*plan, error) {
+	if pl, known := r.specials.find(text, as); known {
+		return pl, nil
+	}
+	of := specialOf{text, nil}
 	p, err := r.policy.Stored(text)
 	if err != nil {
 		as.node.log.Warn("limits that are stored for keys of a policy don't fit it any more: they have no effect", "policy", r.policy.Name,
 			"limits", text, "error", err)
 		of, p = specialOf{text, as}, as.policy
 	}
-	var pl *plan
-	if p != nil {
-		if pl, err = as.node.newPlan(p, r.book.version, as.counts, nil, table.NameOf(text)); err != nil {
-			return nil, err
-		}
-		pl.rule = r
+	if p == nil {
+		return r.specials.add(of, nil), nil
 	}
-	if s.by == nil || len(s.by) >= maxSpecialPlans {
-		s.by = make(map[specialOf]*plan)
+	pl, err := as.node.newPlan(p, r.book.version, as.counts, nil, table.NameOf(text))
+	if err != nil {
+		return nil, err
 	}
-	s.by[of] = pl
-	return pl, nil
+	pl.rule = r
+	return r.specials.add(of, pl), nil
+}
+
+// wasFree decides a check whose owner can't be asked, if this node was told last that nothing limits the key.
+func (pl *plan) wasFree(q *question, d *policy.Decision) bool {
+	n := pl.node
+	if pl.rule == nil || n.specials.count.Load() == 0 {
+		return false
+	}
+	s, ok := n.specials.find(q.id)
+	if !ok {
+		return false
+	}
+	if by, err := pl.rule.special(s.text, pl); by != nil || err != nil {
+		return false
+	}
+	pl.free(q, d)
+	d.Degraded = true
+	return true
+}
+
+// free decides a check of a key that nothing limits.
+func (pl *plan) free(q *question, d *policy.Decision) {
+	*d = policy.Decision{Allowed: true, DecidedBy: policy.Exempt, Policy: pl.name, Node: pl.node.name}
+	q.free, q.hold = true, nil
+	pl.node.counters.exempt.Add(1)
 }
 
 // known returns the plan that a question is to be asked with, as far as this node was told; nil if it is decided already.
@@ -177,9 +223,7 @@ func (pl *plan) turn(req *policy.Request, q *question, d *policy.Decision) (*pla
 func (pl *plan) turnTo(by *plan, req *policy.Request, q *question, d *policy.Decision) (*plan, error) {
 	q.base, q.by = pl, by
 	if by == nil {
-		*d = policy.Decision{Allowed: true, DecidedBy: policy.Exempt, Policy: pl.name, Node: pl.node.name}
-		q.free, q.hold = true, nil
-		pl.node.counters.exempt.Add(1)
+		pl.free(q, d)
 		return nil, nil
 	}
 	q.owed = 0

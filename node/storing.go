@@ -18,7 +18,8 @@ const (
 	storePatience = 3 * time.Second
 	storeLook     = 20 * time.Millisecond
 	// copyPatience is how long a copy is waited for: owners make one of what has changed every copyInterval.
-	copyPatience = time.Second
+	copyPatience  = time.Second
+	entryCopyLook = 50 * time.Millisecond
 )
 
 // SetLimits has keys get limits of their own, or, without a text, those of their policies again. From when it returns every node goes by
@@ -36,14 +37,17 @@ func (n *Node) SetLimits(ctx context.Context, all []policy.KeyLimits) []policy.K
 		if entries[i].ID, results[i].Err = n.idOf(k); results[i].Err != nil {
 			continue
 		}
-		entries[i].Text = policy.CompactStored(k.Text)
-		if results[i].Err = n.accepted(k.Policy, entries[i].Text, valid); results[i].Err == nil {
+		if entries[i].Text = policy.CompactStored(k.Text); entries[i].Text == "" && k.Text != "" {
+			results[i].Err = fmt.Errorf("%w: a text with nothing in it: leave it out to have the key get what its policy gives it", policy.ErrInvalid)
+			continue
+		}
+		if results[i].Err = n.accepted(k, entries[i].Text, valid); results[i].Err == nil {
 			open = append(open, i)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	n.retry(ctx, func() bool {
+	n.retry(ctx, storeLook, func() bool {
 		open = n.sendEntries(ctx, entries, open, results)
 		return len(open) == 0
 	})
@@ -80,7 +84,7 @@ func (n *Node) entryOf(ctx context.Context, id bucket.ID) (e transport.Entry, ow
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	var has []transport.Entry
-	done := n.retry(ctx, func() bool {
+	done := n.retry(ctx, storeLook, func() bool {
 		v := n.view.Load()
 		at := v.owner(n.partitions.Partition(id.Bytes()))
 		ask := []transport.Entry{{ID: id}}
@@ -119,34 +123,35 @@ func (n *Node) idOf(k *policy.KeyLimits) (id bucket.ID, err error) {
 	return n.secrets.name(key), nil
 }
 
-// accepted says what is wrong with a text for keys of a policy. What it has found it notes.
-func (n *Node) accepted(name, text string, valid map[[2]string]error) error {
-	if text == "" {
-		return nil
-	}
-	of := [2]string{name, text}
-	err, known := valid[of]
-	if known {
+// accepted says what is wrong with a text for a key. What it has found of the policy and the text it notes.
+func (n *Node) accepted(k *policy.KeyLimits, text string, valid map[[2]string]error) error {
+	r, err := n.book.Load().rule(k.Policy)
+	if err != nil || text == "" {
 		return err
 	}
-	r, err := n.book.Load().rule(name)
-	if err == nil {
-		if _, err = r.policy.Stored(text); err != nil {
-			err = fmt.Errorf("%w: %w", policy.ErrInvalid, err)
-		}
+	if v := r.policy.For(&policy.Request{Key: k.Key, Parts: k.Parts}); v != r.policy && v.Enforced() == nil {
+		return fmt.Errorf("%w: policy %s has an override for the key by which nothing limits it, so that no node asks what else it has: "+
+			"take that out of the policy first", policy.ErrInvalid, k.Policy)
+	}
+	of := [2]string{k.Policy, text}
+	if err, known := valid[of]; known {
+		return err
+	}
+	if _, err = r.policy.Stored(text); err != nil {
+		err = fmt.Errorf("%w: %w", policy.ErrInvalid, err)
 	}
 	valid[of] = err
 	return err
 }
 
-// retry does something until it is done; false if ctx has ended before.
-func (n *Node) retry(ctx context.Context, do func() (done bool)) bool {
+// retry does something now and again until it is done; false if ctx has ended before.
+func (n *Node) retry(ctx context.Context, every time.Duration, do func() (done bool)) bool {
 	for {
 		turn := n.turns.wait()
 		if do() {
 			return true
 		}
-		look := time.NewTimer(storeLook)
+		look := time.NewTimer(every)
 		select {
 		case <-ctx.Done():
 			look.Stop()
@@ -194,7 +199,9 @@ func (n *Node) sendEntries(ctx context.Context, entries []transport.Entry, some 
 						continue
 					}
 					took(&results[i], name, &got[j])
-					entries[i].Number = got[j].Number // sent again it is the same one
+					if entries[i].Number == 0 {
+						entries[i].Number = got[j].Number // sent again it is the same one
+					}
 				}
 				mu.Unlock()
 			}
@@ -242,7 +249,7 @@ func (n *Node) awaitEntryCopies(ctx context.Context, entries []transport.Entry, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
-	n.retry(ctx, func() bool {
+	n.retry(ctx, entryCopyLook, func() bool {
 		var open []int
 		for i := range results {
 			if r := &results[i]; r.Err == nil && !r.Copied {

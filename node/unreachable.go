@@ -53,6 +53,9 @@ type ruleCounts [policy.UnreachableAllow + 1]atomic.Uint64
 // unreachable decides by the rules of the limits, because the owner can't be asked. Nothing is taken but from shares,
 // and from these none if the check is denied or only looks.
 func (pl *plan) unreachable(v *view, q *question, d *policy.Decision) {
+	if pl.wasFree(q, d) {
+		return
+	}
 	which := pl.byRule(v, q, d)
 	d.Degraded = true
 	if !q.shadow {

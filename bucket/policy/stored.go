@@ -54,7 +54,7 @@ func (p *Policy) Stored(text string) (*Policy, error) {
 	}
 	v := p.replaced(Plan{})
 	v.label = "stored limits"
-	if n := r.document([]byte(text), wantStored); n != nil {
+	if n := r.document([]byte(unescaped(text)), wantStored); n != nil {
 		v = r.stored(n, p, v)
 	}
 	if len(r.err.Problems) > 0 {
@@ -62,6 +62,14 @@ func (p *Policy) Stored(text string) (*Policy, error) {
 		return nil, &r.err
 	}
 	return v, nil
+}
+
+// unescaped is JSON without escapes of slashes, which YAML does not know.
+func unescaped(text string) string {
+	if !strings.Contains(text, `\/`) || !json.Valid([]byte(text)) {
+		return text
+	}
+	return strings.NewReplacer(`\\`, `\\`, `\/`, `/`).Replace(text)
 }
 
 // stored reads into a variant of a policy, and returns what is enforced of it, or of the tier that is named.

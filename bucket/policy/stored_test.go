@@ -36,6 +36,8 @@ func TestStored(t *testing.T) {
 		{"api", `{"tier": "trial"}`, "nothing"},
 		{"api", `{"unlimited": true}`, "nothing"},
 		{"api", `{"limits": [{"rate": "7/s"}]}`, "api 7/s, day -"},
+		{"api", `{"limits": [{"rate": "7\/s"}]}`, "api 7/s, day -"},
+		{"api", `{"tier": "a\\\/b"}`, `unknown tier "a\\/b"`},
 		{"api", `{limits: [{name: day, rate: 9/d}]}`, "api -, day 9/d"},
 		{"api", `{limits: [{name: day, rate: 9/d}, {rate: 5/s}]}`, "api 5/s, day 9/d"},
 		{"llm", `{"limits": [{"name": "in", "rate": "2k/min"}]}`, "in 2k/min"},

@@ -30,6 +30,9 @@ const (
 	RemovedFor = 7 * 24 * time.Hour
 	// entryBytes is about what an entry takes, beside its text.
 	entryBytes = 96
+	// entryReserve is by which part of the memory bound entries may exceed it: buckets of keys that somebody makes up must not keep limits
+	// from being set.
+	entryReserve = 8
 	// maxTexts is how many texts are remembered, so that entries of the same one share it.
 	maxTexts = 4096
 )
@@ -146,7 +149,7 @@ func (t *Table) setEntry(p *partition, e Entry, saved bool) error {
 	if !known {
 		more += entryBytes
 	}
-	if t.bytes.Add(more) > t.max && more > 0 {
+	if t.bytes.Add(more) > t.max+t.max/entryReserve && more > 0 {
 		t.bytes.Add(-more)
 		t.refused.Add(1)
 		return ErrFull

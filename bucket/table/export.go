@@ -24,12 +24,16 @@ import (
 // Numbers are varints but for version, flag and counts below 256, which are bytes.
 const blobVersion = 4
 
+// blobWithoutEntries is the version before: without entries, and with 2n and 2n + 1 in place of 4n and 4n + 1.
+const blobWithoutEntries = 3
+
+func kindBits(version byte) int { return int(version) - 2 }
+
 // What comes next in a blob, in the lowest bits of the number that it begins with.
 const (
-	blobGroup    uint64 = 0
-	blobLent     uint64 = 1 // with a ledger
-	blobEntry    uint64 = 2
-	blobKindBits        = 2
+	blobGroup uint64 = 0
+	blobLent  uint64 = 1 // with a ledger
+	blobEntry uint64 = 2
 )
 
 // exportAtOnce is how many groups are written under one lock: takes wait for some 10 µs at most.
@@ -44,8 +48,17 @@ const exportAtOnce = 64
 // Groups that are full are written like others: Sweep first if they are many. The partition is locked for a moment at a
 // time; to have all groups as of one instant, Close it first.
 func (t *Table) Export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
+	return t.export(part, ids, now, b, maxBytes, blobVersion)
+}
+
+// ExportWithoutEntries is Export in the form that importers read who do not know of the limits store.
+func (t *Table) ExportWithoutEntries(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
+	return t.export(part, ids, now, b, maxBytes, blobWithoutEntries)
+}
+
+func (t *Table) export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int, version byte) (blob []byte, taken int) {
 	p := &t.parts[part]
-	x := exporter{table: t, now: now, blob: b, refs: make(map[*Group]uint64), texts: make(map[string]uint64)}
+	x := exporter{table: t, now: now, blob: b, version: version, refs: make(map[*Group]uint64), texts: make(map[string]uint64)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.begin(p)
@@ -65,15 +78,16 @@ func (t *Table) Export(part int, ids []bucket.ID, now bucket.Instant, b []byte, 
 
 // exporter writes one blob.
 type exporter struct {
-	table *Table
-	now   bucket.Instant
-	blob  []byte
-	refs  map[*Group]uint64
-	texts map[string]uint64
+	table   *Table
+	now     bucket.Instant
+	blob    []byte
+	version byte
+	refs    map[*Group]uint64
+	texts   map[string]uint64
 }
 
 func (x *exporter) begin(p *partition) {
-	x.blob = append(x.blob, blobVersion)
+	x.blob = append(x.blob, x.version)
 	if !p.loss.known {
 		x.blob = append(x.blob, 0)
 		return
@@ -84,7 +98,7 @@ func (x *exporter) begin(p *partition) {
 
 // add writes the entry of an id and its group, if there are such: more than one if its limits have no tags and were more or fewer before.
 func (x *exporter) add(p *partition, id bucket.ID) {
-	if p.stored != nil {
+	if p.stored != nil && x.version == blobVersion {
 		if e, ok := p.stored.by[id]; ok {
 			x.entry(id, e)
 		}
@@ -123,7 +137,7 @@ func (x *exporter) entry(id bucket.ID, e entry) {
 		n = uint64(len(x.texts))
 		x.texts[e.text] = n
 	}
-	x.blob = binary.AppendUvarint(x.blob, n<<blobKindBits|blobEntry)
+	x.blob = binary.AppendUvarint(x.blob, n<<kindBits(x.version)|blobEntry)
 	if !known {
 		x.blob = binary.AppendUvarint(x.blob, uint64(len(e.text)))
 		x.blob = append(x.blob, e.text...)
@@ -143,12 +157,14 @@ func (x *exporter) limits(g *Group, hot bool) {
 	if hot {
 		kind = blobLent
 	}
-	x.blob = binary.AppendUvarint(x.blob, n<<blobKindBits|kind)
+	x.blob = binary.AppendUvarint(x.blob, n<<kindBits(x.version)|kind)
 	if known {
 		return
 	}
 	x.blob = binary.AppendUvarint(x.blob, g.version.Load())
-	x.blob = binary.AppendUvarint(x.blob, g.entry)
+	if x.version == blobVersion {
+		x.blob = binary.AppendUvarint(x.blob, g.entry)
+	}
 	x.blob = append(x.blob, byte(len(g.limits)))
 	for _, l := range g.limits {
 		x.blob = l.Append(x.blob)

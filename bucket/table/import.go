@@ -35,11 +35,12 @@ func (t *Table) Import(part int, blob []byte, now bucket.Instant) error {
 // importer reads one blob.
 type importer struct {
 	reader
-	table *Table
-	p     *partition
-	now   bucket.Instant
-	known []named  // limits, in the order in which they came
-	texts []string // of entries, in the order in which they came
+	table   *Table
+	p       *partition
+	now     bucket.Instant
+	version byte
+	known   []named  // limits, in the order in which they came
+	texts   []string // of entries, in the order in which they came
 
 	groups, missing int
 	why             error
@@ -61,8 +62,8 @@ func (in *importer) release() {
 }
 
 func (in *importer) begin() {
-	if v := in.byte(); v != blobVersion && in.err == nil {
-		in.fail(fmt.Sprintf("version %d, want %d: update the older node", v, blobVersion))
+	if in.version = in.byte(); (in.version < blobWithoutEntries || in.version > blobVersion) && in.err == nil {
+		in.fail(fmt.Sprintf("version %d, want %d or %d: update the older node", in.version, blobWithoutEntries, blobVersion))
 	}
 	switch in.byte() {
 	case 0:
@@ -81,8 +82,8 @@ func (in *importer) begin() {
 // one reads a group, or an entry, and puts it in.
 func (in *importer) one() {
 	n := in.uvarint()
-	kind := n & (1<<blobKindBits - 1)
-	switch n >>= blobKindBits; kind {
+	kind := n & (1<<kindBits(in.version) - 1)
+	switch n >>= kindBits(in.version); kind {
 	case blobGroup, blobLent:
 	case blobEntry:
 		in.entry(n)
@@ -168,7 +169,10 @@ func (in *importer) named(n uint64) (l named) {
 		in.fail(fmt.Sprintf("limits %d, of which there are %d", n, len(in.known)))
 		return l
 	}
-	version, entry := in.uvarint(), in.uvarint()
+	version, entry := in.uvarint(), uint64(0)
+	if in.version == blobVersion {
+		entry = in.uvarint()
+	}
 	if l.limits = in.limits(); in.err != nil {
 		return l
 	}

@@ -21,11 +21,12 @@ var ErrTooManyLimits = errors.New("too many different limits in use")
 // Limits interns groups of limits, so that a slot names its limits by a small number and equal limits are compared as
 // such. An entry lives while anybody has it pinned or any slot uses it. Safe for concurrent use.
 type Limits struct {
-	mu     sync.RWMutex
-	byText map[string]*Group
-	groups []*Group // by index; nil where free
-	free   []uint32
-	max    int
+	mu      sync.RWMutex
+	byText  map[string]*Group
+	groups  []*Group // by index; nil where free
+	free    []uint32
+	max     int
+	counted int // of them not by entries: those are as many as there are texts in use, which clients do not choose
 
 	sharing sync.Mutex // guards:
 	texts   map[string]string
@@ -52,7 +53,7 @@ type Group struct {
 	reserve     int64
 }
 
-// NewLimits returns a table for at most max different groups.
+// NewLimits returns a table for at most max different groups, those by entries of the limits store not counted.
 func NewLimits(max int) *Limits {
 	return &Limits{byText: make(map[string]*Group), max: max}
 }
@@ -103,11 +104,15 @@ func (ls *Limits) intern(limits []bucket.Limit, entry uint64, bounded bool) (*Gr
 		g.refs.Add(1)
 		return g, nil
 	}
+	if bounded && entry == 0 && ls.counted >= ls.max {
+		return nil, fmt.Errorf("%w (%d): use fewer inline limits, or policies", ErrTooManyLimits, ls.max)
+	}
+	if entry == 0 {
+		ls.counted++
+	}
 	index := uint32(len(ls.groups))
 	if n := len(ls.free); n > 0 {
 		index, ls.free = ls.free[n-1], ls.free[:n-1]
-	} else if bounded && len(ls.groups) >= ls.max {
-		return nil, fmt.Errorf("%w (%d): use fewer inline limits, or policies", ErrTooManyLimits, ls.max)
 	} else {
 		ls.groups = append(ls.groups, nil)
 	}
@@ -161,6 +166,9 @@ func (g *Group) Release() {
 		ls.groups[g.index] = nil
 		ls.free = append(ls.free, g.index)
 		delete(ls.byText, g.text)
+		if g.entry == 0 {
+			ls.counted--
+		}
 	}
 }
 

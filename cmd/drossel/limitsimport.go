@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"os"
@@ -110,11 +111,12 @@ type importLine struct {
 func (im *importer) run(ctx context.Context, in io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	batches := make(chan []importLine)
+	var lines [importers]chan []importLine // all of one key go the same way
 	var sending sync.WaitGroup
-	for range importers {
+	for i := range lines {
+		lines[i] = make(chan []importLine)
 		sending.Go(func() {
-			for batch := range batches {
+			for batch := range lines[i] {
 				if err := im.send(ctx, batch); err != nil {
 					im.fail(err)
 					cancel()
@@ -122,8 +124,10 @@ func (im *importer) run(ctx context.Context, in io.Reader) error {
 			}
 		})
 	}
-	err := im.read(ctx, in, batches)
-	close(batches)
+	err := im.read(ctx, in, lines[:])
+	for i := range lines {
+		close(lines[i])
+	}
 	sending.Wait()
 	im.mu.Lock()
 	defer im.mu.Unlock()
@@ -160,7 +164,7 @@ type lineError struct {
 var importColumns = []string{"policy", "key", "tier", "rate", "burst", "quota", "name", "limits", "unlimited", "remove"}
 
 // read sends the lines to batches.
-func (im *importer) read(ctx context.Context, in io.Reader, batches chan<- []importLine) error {
+func (im *importer) read(ctx context.Context, in io.Reader, lines []chan []importLine) error {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
 	rows.FieldsPerRecord = -1
@@ -172,7 +176,8 @@ func (im *importer) read(ctx context.Context, in io.Reader, batches chan<- []imp
 	if err != nil {
 		return fmt.Errorf("%s:1: %w", im.name, err)
 	}
-	var batch []importLine
+	batches := make([][]importLine, len(lines))
+	seed := maphash.MakeSeed()
 	for {
 		row, err := rows.Read()
 		last := errors.Is(err, io.EOF)
@@ -190,16 +195,20 @@ func (im *importer) read(ctx context.Context, in io.Reader, batches chan<- []imp
 				im.refuse(line, err.Error())
 			} else {
 				one.line = line
-				batch = append(batch, one)
+				way := maphash.String(seed, fmt.Sprintf("%q", one.Parts)) % uint64(len(lines))
+				batches[way] = append(batches[way], one)
 			}
 		}
-		if len(batch) == importBatch || last && len(batch) > 0 {
+		for i, batch := range batches {
+			if len(batch) < importBatch && !(last && len(batch) > 0) {
+				continue
+			}
 			select {
-			case batches <- batch:
+			case lines[i] <- batch:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			batch = nil
+			batches[i] = nil
 		}
 		if last {
 			return nil
@@ -211,12 +220,15 @@ func (im *importer) read(ctx context.Context, in io.Reader, batches chan<- []imp
 func (im *importer) columns(head []string) ([]string, error) {
 	for i, name := range head {
 		head[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+	}
+	for i, name := range head {
 		part := 0
-		if _, err := fmt.Sscanf(head[i], "key%d", &part); err == nil && part >= 2 && fmt.Sprint("key", part) == head[i] {
-			continue
-		}
+		_, err := fmt.Sscanf(name, "key%d", &part)
+		further := err == nil && part >= 2 && keyColumn(part) == name
 		switch {
-		case !slices.Contains(importColumns, head[i]):
+		case further && !slices.Contains(head, keyColumn(part-1)):
+			return nil, fmt.Errorf("there is a column %q and none %q: name the parts of the key in their order", name, keyColumn(part-1))
+		case !further && !slices.Contains(importColumns, name):
 			return nil, fmt.Errorf("column %q is not known: want %s, or key2, key3 ...", head[i], strings.Join(importColumns, ", "))
 		case slices.Contains(head[:i], head[i]):
 			return nil, fmt.Errorf("column %q is there twice", head[i])
@@ -229,6 +241,14 @@ func (im *importer) columns(head []string) ([]string, error) {
 		return nil, errors.New("there is a column policy, and --policy is given: leave one out")
 	}
 	return head, nil
+}
+
+// keyColumn is the column of a part of the key, from 1.
+func keyColumn(part int) string {
+	if part == 1 {
+		return "key"
+	}
+	return fmt.Sprint("key", part)
 }
 
 // line reads one.
@@ -246,11 +266,7 @@ func (im *importer) line(columns, row []string) (l importLine, err error) {
 	}
 	l.Parts = []string{}
 	for i := 1; ; i++ {
-		name := "key"
-		if i > 1 {
-			name = fmt.Sprint("key", i)
-		}
-		part, ok := values[name]
+		part, ok := values[keyColumn(i)]
 		if !ok {
 			break
 		}

@@ -61,3 +61,24 @@ func (s *Store) KeepEntries(some []table.Entry) error {
 	}
 	return nil
 }
+
+// ForgetEntries forgets those of these that are kept with these numbers. The error wraps ErrStore.
+func (s *Store) ForgetEntries(some []table.Entry) error {
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(entries)
+		for _, e := range some {
+			id := e.ID.Bytes()
+			if was := b.Get(id[:]); len(was) < numberBytes || binary.BigEndian.Uint64(was) != e.Number {
+				continue
+			}
+			if err := b.Delete(id[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: forget the limits of %d keys in %s: %w", ErrStore, len(some), s.name, err)
+	}
+	return nil
+}

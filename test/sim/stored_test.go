@@ -41,6 +41,18 @@ func (d *disk) keep(all []table.Entry) error {
 	return nil
 }
 
+// ForgetEntries forgets those that are kept with these numbers.
+func (d *disk) ForgetEntries(all []table.Entry) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range all {
+		if d.entries[e.ID].Number == e.Number {
+			delete(d.entries, e.ID)
+		}
+	}
+	return nil
+}
+
 func (d *disk) Entries(after bucket.ID, most int) ([]table.Entry, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
@@ -62,6 +63,7 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	mux := http.NewServeMux()
+	var keyed http.Handler
 	route := func(method, path string, h http.HandlerFunc) {
 		mux.Handle(method+" "+path, h)
 		mux.Handle(path, refuseMethod(method))
@@ -89,7 +91,7 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 		s.policies(route, cfg.Policies)
 	}
 	if cfg.Limits != nil {
-		s.limits(mux, route, cfg.Limits)
+		keyed = s.limits(route, cfg.Limits)
 	}
 	if cfg.Leases != nil {
 		route(http.MethodGet, "/v1/leases", s.view(cfg.Leases))
@@ -97,7 +99,13 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, "not_found", "no such path: checks go to POST /v1/check")
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if keyed != nil && strings.HasPrefix(r.URL.EscapedPath(), limitsPath) {
+			keyed.ServeHTTP(w, r) // the mux would take keys for directories
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // refuseMethod returns a handler for the methods that a path does not have.

@@ -48,8 +48,8 @@ type keyLimits struct {
 	Owner  string          `json:"owner"`
 }
 
-// limits adds the routes.
-func (s *server) limits(mux *http.ServeMux, route func(method, path string, h http.HandlerFunc), store LimitsStore) {
+// limits adds the route for many keys, and returns the handler of those below limitsPath.
+func (s *server) limits(route func(method, path string, h http.HandlerFunc), store LimitsStore) http.Handler {
 	one := func(do func(w http.ResponseWriter, r *http.Request, k policy.KeyLimits)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			k, err := keyOf(r.URL)
@@ -64,7 +64,7 @@ func (s *server) limits(mux *http.ServeMux, route func(method, path string, h ht
 		got := store.SetLimits(r.Context(), []policy.KeyLimits{k})[0]
 		s.reply(w, r, resultOf(&got), got.Err)
 	}
-	mux.Handle("PUT "+limitsPath, one(func(w http.ResponseWriter, r *http.Request, k policy.KeyLimits) {
+	put := one(func(w http.ResponseWriter, r *http.Request, k policy.KeyLimits) {
 		body, err := readJSON(w, r, limitsBytes)
 		if err != nil {
 			s.fail(w, r, err)
@@ -72,18 +72,13 @@ func (s *server) limits(mux *http.ServeMux, route func(method, path string, h ht
 		}
 		k.Text = body
 		set(w, r, k)
-	}))
-	mux.Handle("DELETE "+limitsPath, one(set))
-	mux.Handle("GET "+limitsPath, one(func(w http.ResponseWriter, r *http.Request, k policy.KeyLimits) {
+	})
+	get := one(func(w http.ResponseWriter, r *http.Request, k policy.KeyLimits) {
 		got, at, err := store.Limits(r.Context(), k)
 		if err == nil && got.Text == "" {
 			err = fmt.Errorf("%w: the key has no limits of its own: it gets those of policy %s", ErrNotFound, k.Policy)
 		}
 		s.reply(w, r, keyLimits{rawJSON(got.Text), at.Number, at.Owner}, err)
-	}))
-	mux.HandleFunc(limitsPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD, PUT, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path wants GET, PUT or DELETE")
 	})
 	route(http.MethodPost, strings.TrimSuffix(limitsPath, "/"), order(s, limitsBatchBytes, limitsBatchFields,
 		func(w http.ResponseWriter, r *http.Request, in *limitsBatch) {
@@ -93,6 +88,19 @@ func (s *server) limits(mux *http.ServeMux, route func(method, path string, h ht
 			}
 			s.setMany(w, r, store, in.keys)
 		}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodPut:
+			put(w, r)
+		case http.MethodDelete:
+			one(set)(w, r)
+		case http.MethodGet, http.MethodHead:
+			get(w, r)
+		default:
+			w.Header().Set("Allow", "GET, HEAD, PUT, DELETE")
+			refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path wants GET, PUT or DELETE")
+		}
+	})
 }
 
 // setMany sets the limits of many keys. A bad one never fails the others.

@@ -58,6 +58,8 @@ func TestLimits(t *testing.T) {
 		{"DELETE", "/v1/limits/api/acme", "", 200, `"number":1`},
 		{"GET", "/v1/limits/api/acme", "", 404, "no limits of its own"},
 		{"PUT", "/v1/limits/llm/a%2Fb/x%20y", `{"unlimited": true}`, 200, `"owner"`},
+		{"PUT", "/v1/limits/api/..", `{"unlimited": true}`, 200, `"owner"`},
+		{"GET", "/v1/limits/api/%2E%2E", "", 200, `{"unlimited":true}`},
 		{"PUT", "/v1/limits/ceiling", `{"unlimited": true}`, 200, `"owner"`},
 		{"PUT", "/v1/limits/api/", `{"tier": "gold"}`, 400, "followed by a policy and the parts"},
 		{"PUT", "/v1/limits/", `{"tier": "gold"}`, 400, "followed by a policy and the parts"},
@@ -86,7 +88,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	want := shelf{
-		`api["acme"]`: "", `llm["a/b" "x y"]`: `{"unlimited": true}`, `ceiling[]`: `{"unlimited": true}`, `api["ann"]`: `{"tier": "gold"}`,
+		`api["acme"]`: "", `llm["a/b" "x y"]`: `{"unlimited": true}`, `ceiling[]`: `{"unlimited": true}`, `api[".."]`: `{"unlimited": true}`, `api["ann"]`: `{"tier": "gold"}`,
 		`llm["a" ""]`: `{"limits": [{"rate": "1/s"}]}`,
 	}
 	for _, key := range slices.Concat(keys(store), keys(want)) {
