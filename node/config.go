@@ -68,7 +68,8 @@ type Config struct {
 	Ring ring.Params
 	// TableBytes bounds the memory for buckets, in bytes; default 1 GiB, of which nothing is used before there are buckets
 	// (48 bytes each with one limit, 62 to 98 with the room around them). A node that has reached it decides new keys by
-	// the failure rule until others have rested. An eighth more may be used by failure rules themselves. Hot keys need a
+	// the failure rule until others have rested. An eighth more may be used by failure rules themselves, and an eighth by limits of single
+	// keys. Hot keys need a
 	// little besides: some kilobytes for each that is owned (16,384 at most), half a one for each other (65,536).
 	TableBytes int64
 	// Deadline bounds how long a check waits for another node; default 12 ms. It is never later than the caller's own

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -130,7 +131,12 @@ func (t *Table) SetEntry(part int, e Entry, saved bool, now bucket.Instant) (num
 	if p.closed {
 		return 0, ErrClosed
 	}
-	if err = t.setEntry(p, e, saved); err != nil {
+	if err = t.setEntry(p, e, saved); errors.Is(err, ErrFull) {
+		t.shrink(p, now) // what is full again makes room
+		err = t.setEntry(p, e, saved)
+	}
+	if err != nil {
+		t.refused.Add(1)
 		return 0, err
 	}
 	return p.stored.by[e.ID].number, nil
@@ -151,7 +157,6 @@ func (t *Table) setEntry(p *partition, e Entry, saved bool) error {
 	}
 	if t.bytes.Add(more) > t.max+t.max/entryReserve && more > 0 {
 		t.bytes.Add(-more)
-		t.refused.Add(1)
 		return ErrFull
 	}
 	es.bytes += more

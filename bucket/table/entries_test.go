@@ -195,8 +195,34 @@ func TestEntriesFindNoRoom(t *testing.T) {
 	if !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
-	if _, err := tb.SetEntry(0, Entry{idOf(0), 2, "other"}, false, second); err != nil {
+	if _, err := tb.SetEntry(0, Entry{idOf(0), 2, "text"}, false, second); err != nil {
 		t.Errorf("an entry that is there can't be changed: %v", err)
+	}
+}
+
+// TestEntriesBesideBuckets: keys that somebody makes up do not keep limits from being set, and what is full again makes room.
+func TestEntriesBesideBuckets(t *testing.T) {
+	tb, ls := newTable(t, 1, 1<<20)
+	g := intern(t, ls, bucket.Limit{Count: 1, Per: time.Second, Burst: 1})
+	for k := uint64(0); ; k++ {
+		if _, _, err := tb.Take(0, idOf(k), g, second, 1); err != nil {
+			break
+		}
+	}
+	set := func(from uint64, now bucket.Instant) (n uint64) {
+		for ; n < 100_000; n++ {
+			if _, err := tb.SetEntry(0, Entry{idOf(1<<32 + from + n), 1, "text"}, false, now); err != nil {
+				break
+			}
+		}
+		return n
+	}
+	few := set(0, second)
+	if few < 1<<20/entryReserve/(entryBytes+4)-1 {
+		t.Errorf("%d entries beside buckets that have all", few)
+	}
+	if more := set(few, 3*second); more < 2*few {
+		t.Errorf("%d more when all buckets are full again", more)
 	}
 }
 

@@ -107,13 +107,19 @@ func (t *Table) Sweep(part int, now bucket.Instant) (removed int) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	removed = t.shrink(p, now)
+	t.countLog(p)
+	t.forgetRemoved(p, now)
+	return removed
+}
+
+// shrink removes every group that is full at now, and gives memory back where little is used.
+func (t *Table) shrink(p *partition, now bucket.Instant) (removed int) {
 	p.each(func(s *slab) {
 		removed += t.sweep(p, s, now)
 		if s.slots > minSlots && s.used*4 < s.slots {
 			t.resize(s, max(minSlots, s.used*2))
 		}
 	})
-	t.countLog(p)
-	t.forgetRemoved(p, now)
 	return removed
 }
