@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/ring"
@@ -21,6 +22,7 @@ const storedText = `policies:
     key: [user]
     limits: [{rate: 1/d, burst: 10}]
     tiers: {gold: {limits: [{rate: 1/d, burst: 1000}]}, internal: {unlimited: true}}
+    overrides: {vip: {unlimited: true}}
   both: {key: [user], limits: [{rate: 1/d, burst: 20}], with: [api]}
   place: {key: [tenant, "user|device"], limits: [{rate: 1/d, burst: 5}]}
 `
@@ -160,6 +162,8 @@ func TestStoredIsRefused(t *testing.T) {
 		{policy.KeyLimits{Policy: "api", Key: "ann", Text: `{"tier":"glod"}`}, policy.ErrInvalid, `did you mean "gold"`},
 		{policy.KeyLimits{Policy: "api", Key: "ann", Text: `{"limits":[{"rate":"5/fortnight"}]}`}, policy.ErrInvalid, "fortnight"},
 		{policy.KeyLimits{Policy: "place", Key: "ann", Text: `{"unlimited":true}`}, policy.ErrInvalid, "parts"},
+		{policy.KeyLimits{Policy: "api", Key: "vip", Text: `{"tier":"gold"}`}, policy.ErrInvalid, "override"},
+		{policy.KeyLimits{Policy: "api", Key: "ann", Text: " "}, policy.ErrInvalid, "nothing in it"},
 	} {
 		r := n.SetLimits(t.Context(), []policy.KeyLimits{c.k, {Policy: "api", Key: "bob", Text: `{"tier":"gold"}`}})
 		if !errors.Is(r[0].Err, c.want) || !strings.Contains(r[0].Err.Error(), c.text) {
@@ -316,4 +320,162 @@ func TestEntryBounds(t *testing.T) {
 	if bounds := []int{policy.MaxStoredBytes, transport.MaxEntryBytes}; slices.ContainsFunc(bounds, func(n int) bool { return n != table.MaxEntryBytes }) {
 		t.Errorf("%d, want %d", bounds, table.MaxEntryBytes)
 	}
+}
+
+// TestStoredIsSentAgain: what is sent again until it has a copy does not take the number of what somebody else has set meanwhile.
+func TestStoredIsSentAgain(t *testing.T) {
+	n := start(t, Config{Policies: set(t, storedText)})
+	id, err := n.idOf(&policy.KeyLimits{Policy: "api", Key: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := []transport.Entry{{ID: id, Text: `{"tier":"gold"}`}}
+	results := make([]policy.KeyResult, 1)
+	n.sendEntries(t.Context(), mine, []int{0}, results)
+	other := store(t, n, "ann", `{"tier":"internal"}`)
+	n.sendEntries(t.Context(), mine, []int{0}, results)
+	if mine[0].Number == 0 || mine[0].Number >= other.Number || results[0].Number != mine[0].Number {
+		t.Errorf("it is sent as number %d, and told to be %d; the other has %d", mine[0].Number, results[0].Number, other.Number)
+	}
+}
+
+// TestRelayToOlderPeer: a check that was passed on is not answered in words that its sender does not know.
+func TestRelayToOlderPeer(t *testing.T) {
+	n := start(t, Config{Policies: set(t, storedText)})
+	for version, want := range map[uint8]transport.Status{transport.EntriesVersion - 1: transport.NotOwner, transport.EntriesVersion: transport.OtherLimits} {
+		in := &inbound{node: n, from: "other", version: version, wake: make(chan struct{}, 1)}
+		c := n.newCall()
+		c.answer = transport.Answer{Status: transport.OtherLimits, Entry: `{"tier":"gold"}`}
+		n.counters.passing.Add(1)
+		in.relayed(c)
+		if a := in.passed[0]; a.Status != want || (a.Entry == "") != (want == transport.NotOwner) {
+			t.Errorf("version %d is answered %+v", version, a)
+		}
+	}
+}
+
+// TestOffersBesideWhoIsDown: entries on disk whose owners can't be reached keep no others from where they belong, and follow.
+func TestOffersBesideWhoIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := new(mem.Network)
+		var members Static
+		for _, name := range []string{"n1", "n2"} {
+			members = append(members, ring.Member{ID: name, Boot: 1, Peer: name, State: ring.Active})
+		}
+		policies := set(t, storedText)
+		begin := func(name string, disk Store) *Node {
+			return start(t, Config{Name: name, Policies: policies, Store: disk, Connect: func(own transport.Hello, secret []byte) (Network, Membership) {
+				return network.Node(own.ID, own, secret), members
+			}})
+		}
+		disk := new(keeper)
+		var all []table.Entry
+		probe := start(t, Config{Policies: policies})
+		for i := range 3 * offerAtOnce {
+			id, err := probe.idOf(&policy.KeyLimits{Policy: "api", Key: fmt.Sprint("k", i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, table.Entry{ID: id, Number: 1, Text: `{"tier":"gold"}`})
+		}
+		if err := disk.KeepEntries(all); err != nil {
+			t.Fatal(err)
+		}
+		n1 := begin("n1", disk)
+		missing := func(n *Node) (lacks, owned int) {
+			for _, e := range all {
+				if part := n.partitionOf(e.ID); n.owns(part) {
+					owned++
+					if _, ok, _ := n.owned.EntryOf(part, e.ID); !ok {
+						lacks++
+					}
+				}
+			}
+			return lacks, owned
+		}
+		if lacks, owned := missing(n1); lacks > 0 || owned < offerAtOnce/2 {
+			t.Errorf("%d of %d own entries are not there", lacks, owned)
+		}
+		n2 := begin("n2", nil)
+		time.Sleep(2 * maxOfferAgain)
+		if lacks, owned := missing(n2); lacks > 0 || owned < offerAtOnce/2 {
+			t.Errorf("%d of %d entries of who came later are not there", lacks, owned)
+		}
+	})
+}
+
+// TestOffersForget: who offers what was replaced, or removed long ago, forgets it.
+func TestOffersForget(t *testing.T) {
+	disk := new(keeper)
+	n := start(t, Config{Policies: set(t, storedText), Store: disk})
+	store(t, n, "ann", `{"tier":"gold"}`)
+	id, err := n.idOf(&policy.KeyLimits{Policy: "api", Key: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := disk.entries[id]
+	other := bucket.ID{Hi: 1}
+	disk.entries = map[bucket.ID]table.Entry{id: {ID: id, Number: now.Number - 1, Text: "old"}, other: {ID: other, Number: 1}}
+	open, err := n.offerThese(t.Context(), n.allParts())
+	if err != nil || len(open) > 0 || len(disk.entries) > 0 {
+		t.Errorf("%v, %v: %v are on disk", open, err, disk.entries)
+	}
+	if e, _, _ := n.owned.EntryOf(n.partitionOf(id), id); e != now {
+		t.Errorf("%v, want %v", e, now)
+	}
+}
+
+// TestFailingDisk: what can't be written waits once for each key, and is written when it can be.
+func TestFailingDisk(t *testing.T) {
+	disk := new(keeper)
+	n := start(t, Config{Policies: set(t, storedText), Store: disk})
+	disk.err = errors.New("disk full")
+	for i := range 100 {
+		store(t, n, "ann", fmt.Sprintf(`{"limits":[{"rate":"1/d","burst":%d}]}`, 1+i))
+	}
+	if w := len(n.savings.waiting); w != 1 {
+		t.Errorf("%d entries of one key wait", w)
+	}
+	disk.err = nil
+	if !n.saveEntries() || len(disk.entries) != 1 {
+		t.Errorf("%d entries are on disk", len(disk.entries))
+	}
+}
+
+// TestStoredInACut: a key whose owner can't be reached goes by what this node was told of it last.
+func TestStoredInACut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := &mem.Network{
+			Delay: func(_, _ string) time.Duration { return time.Millisecond },
+			After: func(d time.Duration, do func()) { time.AfterFunc(d, do) },
+		}
+		nodes := cluster(t, network, 2, func(_ int, c *Config) { c.Policies, c.Deadline = set(t, storedText), 20*time.Millisecond })
+		free, gold, other := keyOf(t, nodes[1], "api", "u"), keyOf(t, nodes[1], "api", "g"), keyOf(t, nodes[1], "api", "o")
+		store(t, nodes[0], free, `{"unlimited": true}`)
+		store(t, nodes[0], gold, `{"tier":"gold"}`)
+		for _, key := range []string{free, gold} {
+			check(t, nodes[0], policy.Request{Policy: "api", Key: key})
+		}
+		network.Cut("n1", "n2")
+		network.Cut("n2", "n1")
+		time.Sleep(5 * time.Second)
+		for key, want := range map[string]int{free: 50, gold: 50, other: 5} { // half of the policy's 10
+			allowed := 0
+			for range 50 {
+				d := check(t, nodes[0], policy.Request{Policy: "api", Key: key})
+				if !d.Degraded {
+					t.Fatalf("%+v", d)
+				}
+				if d.Allowed {
+					allowed++
+				}
+			}
+			if allowed != want {
+				t.Errorf("%s: %d of 50 allowed while its owner is cut off, want %d", key, allowed, want)
+			}
+		}
+		network.Heal("n1", "n2")
+		network.Heal("n2", "n1")
+		time.Sleep(5 * time.Second)
+	})
 }
