@@ -229,7 +229,7 @@ func (im *importer) columns(head []string) ([]string, error) {
 		case further && !slices.Contains(head, keyColumn(part-1)):
 			return nil, fmt.Errorf("there is a column %q and none %q: name the parts of the key in their order", name, keyColumn(part-1))
 		case !further && !slices.Contains(importColumns, name):
-			return nil, fmt.Errorf("column %q is not known: want %s, or key2, key3 ...", head[i], strings.Join(importColumns, ", "))
+			return nil, fmt.Errorf("column %q is not known: want %s, or key2, key3 and so on", head[i], strings.Join(importColumns, ", "))
 		case slices.Contains(head[:i], head[i]):
 			return nil, fmt.Errorf("column %q is there twice", head[i])
 		}
