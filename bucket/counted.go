@@ -21,6 +21,9 @@ func (l *Limit) window(unix int64) Window {
 	return a.window(l.Calendar, unix)
 }
 
+// WindowAt returns the window of a fixed or calendar limit that a time belongs to, in nanoseconds of Unix time. The limit is valid.
+func (l *Limit) WindowAt(unix int64) Window { return l.window(unix) }
+
 // unix is the time that the wall clock shows at an instant, cut to what an int64 holds.
 func unix(now Instant, wall int64) int64 {
 	sum := int64(now) + wall

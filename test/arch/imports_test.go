@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"bucket/lease":            {"bucket"},
 	"bucket/policy":           {"bucket"},
 	"bucket/table":            {"bucket", "bucket/lease"},
+	"bucket/redis":            {"bucket"},
 	"ring":                    {},
 	"ring/gossip":             {"ring"},
 	"transport":               {"bucket", "bucket/lease", "ring"},

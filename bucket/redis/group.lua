@@ -1,0 +1,403 @@
+-- One group of limits on one key, decided by the clock of Redis: all or none. KEYS[1] is a hash with the state of each limit, by its tag,
+-- and t, the latest instant seen. All numbers are whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds
+-- of Unix time.
+--
+-- ARGV: what to do (take, look or debit), the instant (0: now; for another nothing expires), how many limits, and for each
+--   its tag, its algorithm, its cost, and
+--   bucket, pacer: tokens per period (C/P, reduced), the most it holds (of a pacer how much may be ahead), and of a pacer parts on top
+--   log, counters, fixed, first: the window and what it admits
+--   calendar: what it admits, a number that names period and zone, how many windows follow, and each as index, begin and end
+-- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. For a calendar without the window
+-- of the instant it returns -1 and the instant, and nothing has changed.
+
+local BIG = 9007199254740992
+local KEEP = 2251799813685248 -- 2^51 microseconds are 71 years
+
+-- a * b + c in parts of d: quotient and remainder. b and d are below 2^51, c is below d, and a quotient above 2^53 is returned as that.
+local function divide(a, b, c, d)
+	local sum = a * b + c
+	if sum < BIG then
+		local r = sum % d
+		return (sum - r) / d, r
+	end
+	local bit = 1
+	while bit * 2 <= a do bit = bit * 2 end
+	local q, r = 0, 0
+	while bit >= 1 do
+		r = r * 2
+		if a >= bit then
+			a, r = a - bit, r + b
+		end
+		local rest = r % d
+		q, r = q * 2 + (r - rest) / d, rest
+		if q >= BIG then return BIG, 0 end
+		bit = bit / 2
+	end
+	r = r + c
+	if r >= d then
+		q, r = q + 1, r - d
+	end
+	return q, r
+end
+
+-- How long it takes until so many tokens have come, less the parts of one that are there, rounded up.
+local function time_for(tokens, parts, count, per)
+	local q, r = divide(tokens, per, 0, count)
+	if q >= KEEP then return KEEP end
+	return q + math.ceil((r - parts) / count)
+end
+
+local now
+local changed = false -- some limit has other numbers than were stored
+local at = 4
+
+local function next_arg()
+	local v = ARGV[at]
+	at = at + 1
+	return v
+end
+
+local function number() return tonumber(next_arg()) end
+
+local function refill(s, cap, from)
+	if s.tokens >= cap or s.count == 0 or now <= from then return end
+	local arrived, parts = divide(now - from, s.count, s.parts, s.per)
+	if arrived >= cap - s.tokens then
+		s.tokens, s.parts = cap, 0
+	else
+		s.tokens, s.parts = s.tokens + arrived, parts
+	end
+end
+
+-- Each kind reads its limit, starts a state, writes it as numbers and takes those up again, brings it to the instant, says if a cost fits,
+-- takes it, how long it takes to be as new, and what was taken of it.
+local kinds = {}
+
+kinds.bucket = {
+	limit = function(l) l.count, l.per, l.most = number(), number(), number() end,
+	start = function(l) return {tokens = l.most, parts = 0} end,
+	pack = function(s) return {s.tokens, s.parts} end,
+	unpack = function(n) return {tokens = n[1], parts = n[2]} end,
+	refill = function(s, l, from)
+		s.count, s.per = l.count, l.per
+		refill(s, l.most, from)
+	end,
+	fits = function(s, _, cost) return cost <= s.tokens end,
+	take = function(s, _, cost) s.tokens = s.tokens - cost end,
+	rest = function(s, l)
+		if s.tokens >= l.most then return 0 end
+		if l.count == 0 then return KEEP end
+		return time_for(l.most - s.tokens, s.parts, l.count, l.per)
+	end,
+	used = function(s, l) return l.most - s.tokens end,
+	bottom = function(s, l) return s.tokens + l.most end,
+	capacity = function(l) return l.most end,
+}
+
+kinds.pacer = {
+	limit = function(l) l.count, l.per, l.most, l.more = number(), number(), number(), number() end,
+	start = function() return {tokens = 0, parts = 0} end,
+	pack = kinds.bucket.pack,
+	unpack = kinds.bucket.unpack,
+	refill = function(s, l, from)
+		s.count, s.per = l.count, l.per
+		refill(s, 0, from)
+	end,
+	fits = function(s, l, _)
+		local spare = s.tokens + l.most
+		return l.count > 0 and (spare >= 0 or spare == -1 and s.parts + l.more >= l.per)
+	end,
+	take = kinds.bucket.take,
+	rest = function(s, l)
+		if s.tokens >= 0 then return 0 end
+		return time_for(-s.tokens, s.parts, l.count, l.per)
+	end,
+	used = function(s) return -s.tokens end,
+	bottom = function(s, l) return s.tokens + 2 * (l.most + 1) end,
+	capacity = function(l) return l.most + 1 end,
+}
+
+local function window(l) l.per, l.most = number(), number() end
+
+kinds.log = {
+	limit = window,
+	start = function() return {sum = 0} end,
+	pack = function(s) return s end,
+	unpack = function(n)
+		n.sum = 0
+		for i = 2, #n, 2 do n.sum = n.sum + n[i] end
+		return n
+	end,
+	refill = function(s, l)
+		local gone = 0
+		while s[gone + 1] and now - s[gone + 1] >= l.per do
+			s.sum = s.sum - s[gone + 2]
+			gone = gone + 2
+		end
+		if gone > 0 then
+			local n = #s
+			for i = 1, n do s[i] = s[i + gone] end
+		end
+	end,
+	fits = function(s, l, cost) return cost <= l.most - s.sum end,
+	take = function(s, _, cost)
+		s.sum = s.sum + cost
+		local n = #s
+		if n > 0 and s[n - 1] == now then
+			s[n] = s[n] + cost
+		else
+			s[n + 1], s[n + 2] = now, cost
+		end
+	end,
+	rest = function(s, l)
+		if #s == 0 then return 0 end
+		return l.per - (now - s[#s - 1])
+	end,
+	used = function(s) return s.sum end,
+	bottom = function(s, l) return 2 * l.most - s.sum end,
+	-- Of the entries it is enough to know which makes room for the cost, and the newest.
+	told = function(s, l, cost)
+		local n = #s
+		if n == 0 then return {} end
+		local freed, i = l.most - s.sum, 1
+		if cost <= freed or cost > l.most then
+			return {s[n - 1], s.sum}
+		end
+		local sum = 0
+		while freed < cost do
+			freed, sum = freed + s[i + 1], sum + s[i + 1]
+			i = i + 2
+		end
+		if i > n then return {s[n - 1], sum} end
+		return {s[i - 2], sum, s[n - 1], s.sum - sum}
+	end,
+	capacity = kinds.bucket.capacity,
+}
+
+kinds.counters = {
+	limit = window,
+	start = function() return {count = 0, before = 0, begun = now} end,
+	pack = function(s) return {s.count, s.before, s.begun} end,
+	unpack = function(n) return {count = n[1], before = n[2], begun = n[3]} end,
+	refill = function(s, l)
+		local gone = now - s.begun
+		if s.count == 0 and s.before == 0 or gone >= 2 * l.per then
+			s.count, s.before, s.begun = 0, 0, now
+		elseif gone >= l.per then
+			s.before, s.count, s.begun = s.count, 0, s.begun + l.per
+			if s.before == 0 then s.begun = now end
+		end
+	end,
+	weight = function(s, l)
+		local q, r = divide(s.before, l.per - math.max(0, now - s.begun), 0, l.per)
+		if r > 0 then q = q + 1 end
+		return q
+	end,
+	take = function(s, _, cost) s.count = s.count + cost end,
+	rest = function(s, l)
+		local left = l.per - math.max(0, now - s.begun)
+		if s.count > 0 then return left + l.per end
+		if s.before > 0 then return left end
+		return 0
+	end,
+	bottom = function(s, l) return 2 * l.most - s.count end,
+	capacity = kinds.bucket.capacity,
+}
+kinds.counters.used = function(s, l) return s.count + kinds.counters.weight(s, l) end
+kinds.counters.fits = function(s, l, cost) return cost <= l.most - kinds.counters.used(s, l) end
+
+-- Windows that count anew at an edge.
+local function edged(of)
+	of.pack = function(s) return {s.tokens, s.index} end
+	of.unpack = function(n) return {tokens = n[1], index = n[2]} end
+	of.fits = kinds.bucket.fits
+	of.take = kinds.bucket.take
+	of.used = kinds.bucket.used
+	of.bottom = kinds.bucket.bottom
+	of.capacity = kinds.bucket.capacity
+	of.rest = function(s, l)
+		if s.tokens >= l.most then return 0 end
+		return s.left
+	end
+	return of
+end
+
+-- A state in the window after the one that is now stays there: the clock was set back.
+local function roll(s, l, index, left, next_index, next_left)
+	if s.index > index and s.index == next_index then
+		s.left = next_left
+		return
+	end
+	if s.index < index then s.tokens = l.most end
+	s.index, s.left = index, left
+end
+
+kinds.fixed = edged({
+	limit = window,
+	start = function(l) return {tokens = l.most, index = math.floor(now / l.per), left = l.per - now % l.per} end,
+	refill = function(s, l)
+		local index, left = math.floor(now / l.per), l.per - now % l.per
+		roll(s, l, index, left, index + 1, left + l.per)
+	end,
+})
+
+kinds.first = edged({
+	limit = window,
+	start = function(l) return {tokens = l.most, index = now, left = l.per} end,
+	refill = function(s, l)
+		s.left = l.per
+		if s.tokens >= l.most then return end
+		if now - s.index >= l.per then
+			s.tokens = l.most
+		else
+			s.left = l.per - math.max(0, now - s.index)
+		end
+	end,
+})
+kinds.first.take = function(s, l, cost)
+	if cost > 0 and s.tokens >= l.most then s.index = now end
+	s.tokens = s.tokens - cost
+end
+
+local function find(l)
+	for i, w in ipairs(l.windows) do
+		if w.begin <= now and now < w.ends then return w, l.windows[i + 1] end
+	end
+end
+
+kinds.calendar = edged({
+	limit = function(l)
+		l.most, l.per, l.windows = number(), number(), {}
+		for i = 1, number() do l.windows[i] = {index = number(), begin = number(), ends = number()} end
+	end,
+	start = function(l)
+		local w = find(l)
+		return {tokens = l.most, index = w.index, left = w.ends - now}
+	end,
+	refill = function(s, l)
+		local w, after = find(l)
+		if after then
+			roll(s, l, w.index, w.ends - now, after.index, after.ends - now)
+		else
+			roll(s, l, w.index, w.ends - now, nil, nil)
+		end
+	end,
+})
+
+local function text(numbers)
+	local all = {}
+	for i = 1, #numbers do all[i] = string.format("%.0f", numbers[i]) end
+	return table.concat(all, " ")
+end
+
+local function numbers(of)
+	local all = {}
+	for v in string.gmatch(of, "%S+") do all[#all + 1] = tonumber(v) end
+	return all
+end
+
+-- What is stored of a limit: kind, count, per, most, and then the state.
+local function store(l, s)
+	return l.name .. " " .. text({l.count or 0, l.per, l.most}) .. " " .. text(l.kind.pack(s))
+end
+
+-- The state of a limit as it was stored, which may have been under other numbers, or for another algorithm.
+local function restore(l, stored, from)
+	if not stored then return l.kind.start(l) end
+	local name, rest = string.match(stored, "^(%S+) (.*)$")
+	local n = numbers(rest)
+	local old = {name = name, kind = kinds[name], count = n[1], per = n[2], most = n[3], windows = l.windows}
+	local state = {}
+	for i = 4, #n do state[i - 3] = n[i] end
+	local s = old.kind.unpack(state)
+	local same = name == l.name and old.most == l.most and old.per == l.per and old.count == (l.count or 0)
+	if same then
+		l.kind.refill(s, l, from)
+		return s
+	end
+	changed = true
+	if name == "calendar" and (l.name ~= "calendar" or old.per ~= l.per) then -- its windows are not known here
+		local started = l.kind.start(l)
+		l.kind.take(started, l, math.min(math.max(0, old.most - s.tokens), l.kind.capacity(l)))
+		return started
+	end
+	old.kind.refill(s, old, from)
+	if name == l.name and name == "bucket" and s.tokens >= l.most then
+		return {tokens = l.most, parts = 0}
+	elseif name == l.name and (name == "bucket" or name == "pacer") then
+		if old.per ~= l.per then s.parts = (divide(s.parts, l.per, 0, old.per)) end
+		return s
+	elseif name == "log" and l.name == "log" then
+		l.kind.refill(s, l, from)
+		return s
+	elseif name == l.name and old.per == l.per then
+		if s.tokens then s.tokens = s.tokens + l.most - old.most end
+		l.kind.refill(s, l, from)
+		return s
+	end
+	local started = l.kind.start(l)
+	l.kind.take(started, l, math.min(math.max(0, old.kind.used(s, old)), l.kind.capacity(l)))
+	return started
+end
+
+local what, n = ARGV[1], tonumber(ARGV[3])
+now = tonumber(ARGV[2])
+local own = now == 0
+if own then
+	local t = redis.call("TIME")
+	now = t[1] * 1000000 + t[2]
+end
+
+local limits, fields = {}, {"t"}
+for i = 1, n do
+	local l = {tag = next_arg()}
+	l.name = next_arg()
+	l.cost, l.kind = number(), kinds[l.name]
+	l.kind.limit(l)
+	limits[i], fields[i + 1] = l, l.tag
+end
+local stored = redis.pcall("HMGET", KEYS[1], unpack(fields))
+if stored.err then -- something else has the name, and would be there for ever
+	redis.call("DEL", KEYS[1])
+	stored = {}
+end
+local from = tonumber(stored[1] or "0")
+now = math.max(now, from)
+for _, l in ipairs(limits) do
+	if l.windows and not find(l) then return {-1, string.format("%.0f", now)} end
+end
+
+local states, admits, spends = {}, 1, false
+for i, l in ipairs(limits) do
+	local s = restore(l, stored[i + 1], from)
+	states[i], spends = s, spends or l.cost > 0
+	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
+end
+
+local reply = {admits, string.format("%.0f", now)}
+local last = 0
+local fresh = {"t", string.format("%.0f", now)}
+for i, l in ipairs(limits) do
+	local s = states[i]
+	local told = l.kind.told and l.kind.told(s, l, l.cost) or l.kind.pack(s)
+	reply[#reply + 1] = #told
+	for _, v in ipairs(told) do reply[#reply + 1] = string.format("%.0f", v) end
+	local taken = 0
+	if what == "take" and admits == 1 then
+		taken = l.cost
+	elseif what == "debit" then
+		taken = math.min(l.cost, l.kind.bottom(s, l))
+	end
+	if taken > 0 then l.kind.take(s, l, taken) end
+	last = math.max(last, l.kind.rest(s, l))
+	fresh[#fresh + 1], fresh[#fresh + 2] = l.tag, store(l, s)
+end
+if what == "take" and (admits == 1 and spends or stored[1] and changed) or what == "debit" and spends then
+	if last == 0 then
+		redis.call("DEL", KEYS[1])
+	else
+		redis.call("HSET", KEYS[1], unpack(fresh))
+		if own then redis.call("PEXPIRE", KEYS[1], string.format("%.0f", math.ceil(last / 1000) + 1)) end
+	end
+end
+return reply

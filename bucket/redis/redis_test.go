@@ -1,0 +1,167 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"math"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// server starts a redis-server on a socket, until the test ends, and returns a client of it.
+func server(t testing.TB) rueidis.Client {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("no redis-server: test/run installs it")
+	}
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for {
+		c, err := rueidis.NewClient(rueidis.ClientOption{
+			InitAddress: []string{socket}, DisableCache: true,
+			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+				return d.DialContext(ctx, "unix", addr)
+			},
+		})
+		if err == nil {
+			t.Cleanup(c.Close)
+			return c
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pair is a group of limits in Redis and in memory.
+type pair struct {
+	client rueidis.Client
+	script *rueidis.Lua
+	key    string
+	group  bucket.Group
+	now    bucket.Instant
+}
+
+func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
+	t.Helper()
+	args := appendArgs(nil, do, p.group.Limits, costs, int64(p.now), int64(p.now)/1000)
+	reply, err := p.script.Exec(context.Background(), p.client, []string{p.key}, args).AsIntSlice()
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	got, err := ReadReply(reply, do, p.group.Limits, costs)
+	if err != nil {
+		t.Fatalf("%v: %v: %v", args, reply, err)
+	}
+	cost := int64(0)
+	for _, c := range costs {
+		cost = max(cost, c)
+	}
+	var want bucket.Decision
+	var which int
+	if do == Take {
+		want, which = p.group.TakeEach(p.now, cost, costs)
+	} else {
+		want, which = p.group.LookEach(p.now, cost, costs)
+	}
+	if do == Debit {
+		p.group.Debit(p.now, cost, costs)
+	}
+	if got.Decision != want || got.Which != which || got.At != p.now {
+		t.Fatalf("%s %v of %+v at %d:\n%+v by limit %d at %d, want\n%+v by limit %d", do, costs, p.group.Limits, p.now, got.Decision, got.Which, got.At, want, which)
+	}
+}
+
+// whole draws numbers of all sizes.
+func whole(most int64) *rapid.Generator[int64] {
+	return rapid.Custom(func(t *rapid.T) int64 {
+		bits := rapid.IntRange(0, 52).Draw(t, "bits")
+		return min(most, rapid.Int64Range(0, 1<<bits).Draw(t, "number"))
+	})
+}
+
+func strictLimit(tag uint64) *rapid.Generator[bucket.Limit] {
+	return rapid.Custom(func(t *rapid.T) bucket.Limit {
+		for {
+			l := bucket.Limit{Algorithm: bucket.Algorithm(rapid.IntRange(0, int(bucket.CalendarWindow)).Draw(t, "algorithm")), Tag: tag}
+			l.Burst = whole(maxMicros).Draw(t, "burst")
+			if rapid.Bool().Draw(t, "small") {
+				l.Burst = rapid.Int64Range(0, 20).Draw(t, "few")
+			}
+			per := max(1, whole(int64(40*365*24*time.Hour/time.Microsecond)).Draw(t, "per"))
+			switch l.Algorithm {
+			case bucket.TokenBucket, bucket.Pacer:
+				l.Count, l.Per = max(1, whole(bucket.MaxTokens).Draw(t, "count")), time.Duration(per)*time.Duration(rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "unit"))
+				if l.Algorithm == bucket.Pacer {
+					l.MaxWait = time.Duration(whole(math.MaxInt64).Draw(t, "wait"))
+				}
+			case bucket.CalendarWindow:
+				l.Count = min(l.Burst, whole(maxMicros).Draw(t, "count"))
+				l.Calendar = bucket.Calendar(rapid.IntRange(int(bucket.Minute), int(bucket.Year)).Draw(t, "calendar"))
+				l.Zone = rapid.SampledFrom([]string{"", "Europe/Berlin", "Asia/Kolkata"}).Draw(t, "zone")
+			default:
+				l.Count, l.Per = l.Burst, time.Duration(per)*time.Microsecond
+			}
+			l = l.Reduced()
+			if l.Validate() == nil && Validate([]bucket.Limit{l}) == nil {
+				return l
+			}
+		}
+	})
+}
+
+// TestSameAsBucket plays random sequences through the script and through package bucket: every number of every answer is the same.
+func TestSameAsBucket(t *testing.T) {
+	client := server(t)
+	script := rueidis.NewLuaScript(Script)
+	keys := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var limits []bucket.Limit
+		for i := range rapid.IntRange(1, 3).Draw(t, "limits") {
+			limits = append(limits, strictLimit(uint64(i)+1).Draw(t, "limit"))
+		}
+		keys++
+		p := &pair{client: client, script: script, key: fmt.Sprint("k", keys), now: bucket.Instant(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixNano())}
+		p.group = bucket.Group{Limits: limits, States: make([]bucket.State, len(limits)), Log: new(bucket.Log)}
+		p.group.Start(p.now)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			step := whole(int64(2*time.Hour/time.Microsecond)).Draw(t, "step")
+			if l := limits[rapid.IntRange(0, len(limits)-1).Draw(t, "of")]; rapid.Bool().Draw(t, "to an edge") {
+				d, _ := p.group.LookEach(p.now, max(1, l.Burst), nil)
+				edge := max(d.RetryAfter, d.ResetAfter)
+				step = int64(edge/time.Microsecond) + rapid.Int64Range(0, 1).Draw(t, "beyond")
+			}
+			if step < int64(10*365*24*time.Hour/time.Microsecond) {
+				p.now += bucket.Instant(step) * 1000
+			}
+			if p.now > bucket.Instant(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()) {
+				return
+			}
+			costs := make([]int64, len(limits))
+			for i := range costs {
+				costs[i] = whole(max(1, limits[i].Burst+1)).Draw(t, "cost")
+			}
+			p.ask(t, rapid.SampledFrom([]Do{Take, Take, Take, Look, Debit}).Draw(t, "do"), costs)
+		}
+	})
+}
