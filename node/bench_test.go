@@ -87,3 +87,30 @@ func BenchmarkLease(b *testing.B) {
 	b.ReportMetric(float64(took[1])/float64(took[0]), "leased/owned")
 	b.ReportMetric(float64(away)/checks, "forwarded/check")
 }
+
+// BenchmarkStored compares a check of a key that has limits of its own with one of a key that has not, both owned by the node, in turns.
+func BenchmarkStored(b *testing.B) {
+	n := start(b, Config{Policies: set(b, "policies: {api: {key: [user], limits: [{rate: 1000000000/s}]}}")})
+	h, err := n.Handle("api")
+	if err != nil {
+		b.Fatal(err)
+	}
+	store(b, n, "acme", `{"limits":[{"rate":"999999999/s"}]}`)
+	var took [2]time.Duration
+	reqs := []policy.Request{{Key: "other"}, {Key: "acme"}}
+	const rounds = 1000
+	for b.Loop() {
+		for i := range reqs {
+			begun := time.Now()
+			for range rounds {
+				if _, err := h.Check(b.Context(), reqs[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			took[i] += time.Since(begun)
+		}
+	}
+	b.ReportMetric(float64(took[0].Nanoseconds())/float64(b.N*rounds), "ns/check")
+	b.ReportMetric(float64(took[1].Nanoseconds())/float64(b.N*rounds), "ns/check-stored")
+	b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
+}

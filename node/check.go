@@ -114,7 +114,7 @@ type question struct {
 
 // read finds out whose bucket a request is about.
 func (pl *plan) read(req *policy.Request, q *question) (err error) {
-	if pl.plain && req.Costs == nil && 0 <= req.Cost && req.Cost <= bucket.MaxTokens { // nearly every request
+	if pl.isFlat(req) { // nearly every request
 		q.cost = max(req.Cost, 1)
 	} else if err = pl.price(req, q); err != nil {
 		return err
@@ -143,6 +143,11 @@ func (pl *plan) read(req *policy.Request, q *question) (err error) {
 		pl.memo.learn(req.Key, q)
 	}
 	return nil
+}
+
+// isFlat says whether a request costs all limits the same, and nothing is wrong with that.
+func (pl *plan) isFlat(req *policy.Request) bool {
+	return pl.plain && req.Costs == nil && 0 <= req.Cost && req.Cost <= bucket.MaxTokens
 }
 
 // price finds out what a request costs each limit.
