@@ -13,3 +13,6 @@ func Key(id bucket.ID, policy string) string {
 	b := id.Bytes()
 	return "drossel:{" + hex.EncodeToString(b[:]) + "}:" + policy
 }
+
+// ProbeKey is a key that no group has, for who wants to know if a server takes writes.
+const ProbeKey = "drossel:probe"

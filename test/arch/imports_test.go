@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"node/ownership": {"bucket"},
 	"node/metrics":   {"node"},
 	"node/store":     {"bucket", "bucket/table", "node"},
+	"node/strict":    {"bucket", "bucket/redis"},
 	// Where a text of policies comes from; whoever embeds a node compiles none of the clients.
 	"node/source":        {"bucket/policy"},
 	"node/source/consul": {"bucket/policy", "node/source"},

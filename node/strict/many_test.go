@@ -1,0 +1,220 @@
+package strict_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/drossel-dev/drossel/bucket/redis"
+)
+
+// many are servers that listen on TCP ports, of a cluster or with sentinels.
+type many struct {
+	testing.TB
+	host string
+	cmds map[int]*exec.Cmd
+}
+
+func newMany(t testing.TB) *many {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("no redis-server: test/run installs it")
+	}
+	// An address of their own, so that the port that is free is nobody else's the next moment.
+	m := &many{TB: t, host: fmt.Sprintf("127.%d.%d.1", 64+rand.IntN(64), rand.IntN(256)), cmds: make(map[int]*exec.Cmd)}
+	t.Cleanup(func() {
+		for port := range m.cmds {
+			m.kill(port)
+		}
+	})
+	return m
+}
+
+// free returns a port that is free; of a cluster one needs another that is 10,000 higher.
+func (m *many) free() int {
+	m.Helper()
+	for range 1000 {
+		port := 20_000 + rand.IntN(30_000)
+		l, err := net.Listen("tcp", net.JoinHostPort(m.host, strconv.Itoa(port)))
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+	m.Fatal("no port is free")
+	return 0
+}
+
+// start starts a server with a configuration, in a directory of its own, and returns its port.
+func (m *many) start(config string, args ...string) int {
+	m.Helper()
+	port, dir := m.free(), m.TempDir()
+	file := dir + "/redis.conf"
+	text := fmt.Sprintf("bind %s\nport %d\ndir %s\nprotected-mode no\n%s\n", m.host, port, dir, config)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		m.Fatal(err)
+	}
+	cmd := exec.Command("redis-server", append([]string{file}, args...)...)
+	if err := cmd.Start(); err != nil {
+		m.Fatal(err)
+	}
+	m.cmds[port] = cmd
+	return port
+}
+
+func (m *many) kill(port int) {
+	if cmd := m.cmds[port]; cmd != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		delete(m.cmds, port)
+	}
+}
+
+func (m *many) addr(port int) string { return net.JoinHostPort(m.host, strconv.Itoa(port)) }
+
+// admin returns what asks one server.
+func (m *many) admin(port int) func(words ...string) string {
+	m.Helper()
+	var c rueidis.Client
+	within(m, "server that answers", func() (ok bool) {
+		var err error
+		c, err = rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{m.addr(port)}, DisableCache: true, ForceSingleClient: true})
+		return err == nil
+	})
+	m.Cleanup(c.Close)
+	return func(words ...string) string {
+		m.Helper()
+		said, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToAny()
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return fmt.Sprint(said)
+	}
+}
+
+const noDisk = "save \"\"\nappendonly no\n"
+
+// TestCluster: groups are decided wherever their slots are, also after a slot has moved and when a replica has taken over from its master.
+func TestCluster(t *testing.T) {
+	m := newMany(t)
+	config := noDisk + "cluster-enabled yes\ncluster-node-timeout 1000\ncluster-replica-validity-factor 0\ncluster-announce-ip " + m.host + "\n"
+	var ports []int
+	var asks []func(words ...string) string
+	for range 6 {
+		ports = append(ports, m.start(config))
+	}
+	for _, port := range ports {
+		asks = append(asks, m.admin(port))
+	}
+	for i := range 3 {
+		if said := asks[i]("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*16384/3), strconv.Itoa((i+1)*16384/3-1)); said != "OK" {
+			t.Fatal(said)
+		}
+	}
+	for i := range asks {
+		asks[i]("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+		if i > 0 {
+			asks[i]("CLUSTER", "MEET", m.host, strconv.Itoa(ports[0]))
+		}
+	}
+	id := func(i int) string { return asks[i]("CLUSTER", "MYID") }
+	for i := range 3 {
+		within(t, "replica", func() bool { return asks[3+i]("CLUSTER", "REPLICATE", id(i)) == "OK" })
+	}
+	ready := func(i int) bool {
+		text := asks[i]("CLUSTER", "INFO")
+		return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:6")
+	}
+	for i := range asks {
+		within(t, "cluster", func() bool { return ready(i) })
+	}
+	c := open(t, fmt.Sprintf("redis://%s?addr=%s&addr=%s", m.addr(ports[0]), m.addr(ports[1]), m.addr(ports[2])))
+	const keys = 30
+	for key := range uint64(keys) {
+		if left := answered(t, c, key, redis.Take, 1).Decision.Remaining; left != 9 {
+			t.Errorf("key %d: %d are left", key, left)
+		}
+	}
+	// One slot moves, with what is in it.
+	key := redis.Key(idOf(3), "api")
+	slot := asks[0]("CLUSTER", "KEYSLOT", key)
+	n, err := strconv.Atoi(slot)
+	if err != nil {
+		t.Fatal(slot)
+	}
+	from := min(n*3/16384, 2)
+	to := (from + 1) % 3
+	for _, step := range []struct {
+		at    int
+		words []string
+	}{
+		{to, []string{"CLUSTER", "SETSLOT", strconv.Itoa(n), "IMPORTING", id(from)}},
+		{from, []string{"CLUSTER", "SETSLOT", strconv.Itoa(n), "MIGRATING", id(to)}},
+		{from, []string{"MIGRATE", m.host, strconv.Itoa(ports[to]), key, "0", "5000"}},
+		{to, []string{"CLUSTER", "SETSLOT", strconv.Itoa(n), "NODE", id(to)}},
+		{from, []string{"CLUSTER", "SETSLOT", strconv.Itoa(n), "NODE", id(to)}},
+	} {
+		if said := asks[step.at](step.words...); said != "OK" {
+			t.Fatalf("%v: %s", step.words, said)
+		}
+	}
+	if left := answered(t, c, 3, redis.Look, 0).Decision.Remaining; left != 9 {
+		t.Errorf("after its slot has moved %d are left", left)
+	}
+	within(t, "replica that has all", func() bool {
+		return strings.Contains(asks[from+3]("INFO", "replication"), "master_link_status:up") &&
+			asks[from+3]("DBSIZE") == asks[from]("DBSIZE")
+	})
+	m.kill(ports[from])
+	begun := time.Now()
+	for key := range uint64(keys) {
+		if left := answered(t, c, key, redis.Look, 0).Decision.Remaining; left != 9 {
+			t.Errorf("key %d: %d are left after the failover", key, left)
+		}
+	}
+	t.Logf("all groups are decided %v after a master of three was killed", time.Since(begun))
+}
+
+// TestSentinel: when the master is gone the replica that the sentinels have chosen decides.
+func TestSentinel(t *testing.T) {
+	m := newMany(t)
+	config := noDisk + "replica-announce-ip " + m.host + "\n"
+	master := m.start(config)
+	replica := m.start(config + fmt.Sprintf("replicaof %s %d\n", m.host, master))
+	var sentinels []string
+	for range 3 {
+		port := m.start(fmt.Sprintf("sentinel monitor limits %s %d 2\nsentinel down-after-milliseconds limits 500\n"+
+			"sentinel failover-timeout limits 2000\nsentinel announce-ip %s\n", m.host, master, m.host), "--sentinel")
+		sentinels = append(sentinels, m.addr(port))
+	}
+	ask := m.admin(replica)
+	within(t, "replica", func() bool { return strings.Contains(ask("INFO", "replication"), "master_link_status:up") })
+	c := open(t, fmt.Sprintf("redis://%s?addr=%s&addr=%s&master_set=limits", sentinels[0], sentinels[1], sentinels[2]))
+	answered(t, c, 1, redis.Take, 4)
+	sentinel := m.admin(portOf(sentinels[0]))
+	within(t, "sentinels that know each other", func() bool {
+		return strings.Contains(sentinel("INFO", "sentinel"), "slaves=1,sentinels=3")
+	})
+	within(t, "replica that has it", func() bool { return ask("DBSIZE") != "0" })
+	m.kill(master)
+	begun := time.Now()
+	if left := answered(t, c, 1, redis.Look, 0).Decision.Remaining; left != 6 {
+		t.Errorf("%d are left after the failover, want 6", left)
+	}
+	t.Logf("decided %v after the master was killed", time.Since(begun))
+}
+
+func portOf(addr string) int {
+	_, port, _ := net.SplitHostPort(addr)
+	n, _ := strconv.Atoi(port)
+	return n
+}
