@@ -1,17 +1,19 @@
 -- One group of limits on one key, decided by the clock of Redis: all or none. KEYS[1] is a hash with the state of each limit, by its tag,
--- and t, the latest instant seen. All numbers are whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds
+-- t, the latest instant seen, and of each debtor which debit was his last, until u at least. All numbers are whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds
 -- of Unix time.
 --
--- ARGV: what to do (take, look or debit), the instant (0: now; for another nothing expires), how many limits, and for each
+-- ARGV: what to do (take, look, debit or give), the instant (0: now; for another nothing expires), how many limits, and for each
 --   its tag, its algorithm, its cost, and
 --   bucket, pacer: tokens per period (C/P, reduced), the most it holds (of a pacer how much may be ahead), and of a pacer parts on top
 --   log, counters, fixed, first: the window and what it admits
 --   calendar: what it admits, a number that names period and zone, how many windows follow, and each as index, begin and end
+-- and after these, to debit, the debtor's name and the number of the debit, and to give, the instant at which it was taken.
 -- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. For a calendar without the window
 -- of the instant it returns -1 and the instant, and nothing has changed.
 
 local BIG = 9007199254740992
 local KEEP = 2251799813685248 -- 2^51 microseconds are 71 years
+local DEBTORS = 60000000 -- for how long it is known what somebody has debited
 
 -- a * b + c in parts of d: quotient and remainder. b and d are below 2^51, c is below d, and a quotient above 2^53 is returned as that.
 local function divide(a, b, c, d)
@@ -91,6 +93,12 @@ kinds.bucket = {
 	end,
 	used = function(s, l) return l.most - s.tokens end,
 	bottom = function(s, l) return s.tokens + l.most end,
+	give = function(s, l, cost)
+		s.tokens = s.tokens + cost
+		if s.tokens >= l.most then
+			s.tokens, s.parts = l.most, 0
+		end
+	end,
 	capacity = function(l) return l.most end,
 }
 
@@ -114,6 +122,12 @@ kinds.pacer = {
 	end,
 	used = function(s) return -s.tokens end,
 	bottom = function(s, l) return s.tokens + 2 * (l.most + 1) end,
+	give = function(s, _, cost)
+		s.tokens = s.tokens + cost
+		if s.tokens >= 0 then
+			s.tokens, s.parts = 0, 0
+		end
+	end,
 	capacity = function(l) return l.most + 1 end,
 }
 
@@ -155,6 +169,19 @@ kinds.log = {
 	end,
 	used = function(s) return s.sum end,
 	bottom = function(s, l) return 2 * l.most - s.sum end,
+	give = function(s, _, cost, taken)
+		for i = 1, #s, 2 do
+			if s[i] == taken then
+				local back = math.min(cost, s[i + 1])
+				s.sum, s[i + 1] = s.sum - back, s[i + 1] - back
+				if s[i + 1] == 0 then
+					table.remove(s, i)
+					table.remove(s, i)
+				end
+				return
+			end
+		end
+	end,
 	-- Of the entries it is enough to know which makes room for the cost, and the newest.
 	told = function(s, l, cost)
 		local n = #s
@@ -201,6 +228,13 @@ kinds.counters = {
 		return 0
 	end,
 	bottom = function(s, l) return 2 * l.most - s.count end,
+	give = function(s, l, cost, taken)
+		if s.begun <= taken then
+			s.count = s.count - math.min(cost, s.count)
+		elseif s.begun - taken < l.per then
+			s.before = s.before - math.min(cost, s.before)
+		end
+	end,
 	capacity = kinds.bucket.capacity,
 }
 kinds.counters.used = function(s, l) return s.count + kinds.counters.weight(s, l) end
@@ -215,6 +249,9 @@ local function edged(of)
 	of.used = kinds.bucket.used
 	of.bottom = kinds.bucket.bottom
 	of.capacity = kinds.bucket.capacity
+	of.give = function(s, l, cost, taken)
+		if of.begins(s, l, taken) then s.tokens = math.min(l.most, s.tokens + cost) end
+	end
 	of.rest = function(s, l)
 		if s.tokens >= l.most then return 0 end
 		return s.left
@@ -239,6 +276,7 @@ kinds.fixed = edged({
 		local index, left = math.floor(now / l.per), l.per - now % l.per
 		roll(s, l, index, left, index + 1, left + l.per)
 	end,
+	begins = function(s, l, taken) return math.floor(taken / l.per) == s.index end,
 })
 
 kinds.first = edged({
@@ -253,15 +291,16 @@ kinds.first = edged({
 			s.left = l.per - math.max(0, now - s.index)
 		end
 	end,
+	begins = function(s, _, taken) return s.index <= taken end,
 })
 kinds.first.take = function(s, l, cost)
 	if cost > 0 and s.tokens >= l.most then s.index = now end
 	s.tokens = s.tokens - cost
 end
 
-local function find(l)
+local function find(l, instant)
 	for i, w in ipairs(l.windows) do
-		if w.begin <= now and now < w.ends then return w, l.windows[i + 1] end
+		if w.begin <= instant and instant < w.ends then return w, l.windows[i + 1] end
 	end
 end
 
@@ -271,16 +310,20 @@ kinds.calendar = edged({
 		for i = 1, number() do l.windows[i] = {index = number(), begin = number(), ends = number()} end
 	end,
 	start = function(l)
-		local w = find(l)
+		local w = find(l, now)
 		return {tokens = l.most, index = w.index, left = w.ends - now}
 	end,
 	refill = function(s, l)
-		local w, after = find(l)
+		local w, after = find(l, now)
 		if after then
 			roll(s, l, w.index, w.ends - now, after.index, after.ends - now)
 		else
 			roll(s, l, w.index, w.ends - now, nil, nil)
 		end
+	end,
+	begins = function(s, l, taken)
+		local w = find(l, taken)
+		return w and w.index == s.index
 	end,
 })
 
@@ -348,13 +391,20 @@ if own then
 	now = t[1] * 1000000 + t[2]
 end
 
-local limits, fields = {}, {"t"}
+local limits, fields = {}, {"t", "u"}
 for i = 1, n do
 	local l = {tag = next_arg()}
 	l.name = next_arg()
 	l.cost, l.kind = number(), kinds[l.name]
 	l.kind.limit(l)
-	limits[i], fields[i + 1] = l, l.tag
+	limits[i], fields[i + 2] = l, l.tag
+end
+local debtor, debit, taken_at
+if what == "debit" then
+	debtor, debit = "d" .. next_arg(), number()
+	fields[n + 3] = debtor
+elseif what == "give" then
+	taken_at = number()
 end
 local stored = redis.pcall("HMGET", KEYS[1], unpack(fields))
 if stored.err then -- something else has the name, and would be there for ever
@@ -364,12 +414,13 @@ end
 local from = tonumber(stored[1] or "0")
 now = math.max(now, from)
 for _, l in ipairs(limits) do
-	if l.windows and not find(l) then return {-1, string.format("%.0f", now)} end
+	if l.windows and not find(l, now) then return {-1, string.format("%.0f", now)} end
 end
 
+local again = debtor and stored[n + 3] and tonumber(stored[n + 3]) >= debit -- it was debited before
 local states, admits, spends = {}, 1, false
 for i, l in ipairs(limits) do
-	local s = restore(l, stored[i + 1], from)
+	local s = restore(l, stored[i + 2], from)
 	states[i], spends = s, spends or l.cost > 0
 	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
 end
@@ -385,14 +436,23 @@ for i, l in ipairs(limits) do
 	local taken = 0
 	if what == "take" and admits == 1 then
 		taken = l.cost
-	elseif what == "debit" then
+	elseif what == "debit" and not again then
 		taken = math.min(l.cost, l.kind.bottom(s, l))
+	elseif what == "give" and stored[i + 2] then
+		l.kind.give(s, l, l.cost, taken_at)
 	end
 	if taken > 0 then l.kind.take(s, l, taken) end
 	last = math.max(last, l.kind.rest(s, l))
 	fresh[#fresh + 1], fresh[#fresh + 2] = l.tag, store(l, s)
 end
-if what == "take" and (admits == 1 and spends or stored[1] and changed) or what == "debit" and spends then
+if debtor then
+	fresh[#fresh + 1], fresh[#fresh + 2] = debtor, string.format("%.0f", debit)
+	fresh[#fresh + 1], fresh[#fresh + 2] = "u", string.format("%.0f", now + DEBTORS)
+	last = math.max(last, DEBTORS)
+end
+last = math.max(last, tonumber(stored[2] or "0") - now)
+if what == "take" and (admits == 1 and spends or stored[1] and changed) or what == "debit" and spends and not again or
+	what == "give" and stored[1] then
 	if last == 0 then
 		redis.call("DEL", KEYS[1])
 	else

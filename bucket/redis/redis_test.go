@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,16 +56,30 @@ func server(t testing.TB) rueidis.Client {
 
 // pair is a group of limits in Redis and in memory.
 type pair struct {
-	client rueidis.Client
-	script *rueidis.Lua
-	key    string
-	group  bucket.Group
-	now    bucket.Instant
+	client  rueidis.Client
+	script  *rueidis.Lua
+	key     string
+	group   bucket.Group
+	now     bucket.Instant
+	debits  uint64
+	debited bucket.Instant // the last of them
+	taken   bucket.Instant // when something was taken last
+	costs   []int64        // that
 }
 
 func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 	t.Helper()
 	args := appendArgs(nil, do, p.group.Limits, costs, int64(p.now), int64(p.now)/1000)
+	again := false
+	switch do {
+	case Debit:
+		if again = p.debits > 0 && p.now-p.debited < bucket.Instant(time.Minute) && rapid.Bool().Draw(t, "again"); !again {
+			p.debits, p.debited = p.debits+1, p.now
+		}
+		args = append(args, "n1#5", fmt.Sprint(p.debits))
+	case Give:
+		args = append(args, fmt.Sprint(int64(p.taken)/1000))
+	}
 	reply, err := p.script.Exec(context.Background(), p.client, []string{p.key}, args).AsIntSlice()
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
@@ -84,12 +99,41 @@ func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 	} else {
 		want, which = p.group.LookEach(p.now, cost, costs)
 	}
-	if do == Debit {
+	switch {
+	case do == Take && want.Allowed && cost > 0:
+		p.taken, p.costs = p.now, costs
+	case do == Debit && !again:
 		p.group.Debit(p.now, cost, costs)
+	case do == Give:
+		p.giveBack()
 	}
 	if got.Decision != want || got.Which != which || got.At != p.now {
 		t.Fatalf("%s %v of %+v at %d:\n%+v by limit %d at %d, want\n%+v by limit %d", do, costs, p.group.Limits, p.now, got.Decision, got.Which, got.At, want, which)
 	}
+}
+
+// giveBack gives back in memory what was taken last.
+func (p *pair) giveBack() {
+	p.group.Refill(p.now, 0)
+	for i, c := range p.costs {
+		l := &p.group.Limits[i]
+		switch l.Algorithm {
+		case bucket.FixedWindow, bucket.CalendarWindow:
+			if uint64(l.WindowAt(int64(p.taken)).Index) != p.group.States[i].Frac {
+				continue
+			}
+		case bucket.FirstHitWindow:
+			if bucket.Instant(p.group.States[i].Frac) > p.taken {
+				continue
+			}
+		}
+		p.group.Restore(i, c, p.taken)
+		if l.Algorithm == bucket.FirstHitWindow {
+			p.group.States[i].Tokens = min(p.group.States[i].Tokens, l.Burst)
+		}
+		p.group.CapOne(i, 0)
+	}
+	p.costs = nil
 }
 
 // whole draws numbers of all sizes.
@@ -161,7 +205,17 @@ func TestSameAsBucket(t *testing.T) {
 			for i := range costs {
 				costs[i] = whole(max(1, limits[i].Burst+1)).Draw(t, "cost")
 			}
-			p.ask(t, rapid.SampledFrom([]Do{Take, Take, Take, Look, Debit}).Draw(t, "do"), costs)
+			do := rapid.SampledFrom([]Do{Take, Take, Take, Look, Debit, Give}).Draw(t, "do")
+			if do == Debit && slices.Max(costs) == 0 { // nobody owes nothing
+				continue
+			}
+			if do == Give {
+				if p.costs == nil {
+					continue
+				}
+				costs = p.costs
+			}
+			p.ask(t, do, costs)
 		}
 	})
 }

@@ -28,8 +28,11 @@ const (
 	Take Do = "take"
 	// Look takes nothing.
 	Look Do = "look"
-	// Debit takes the costs whether they are there or not, and no limit further below nothing than by what it admits at a time.
+	// Debit takes the costs whether they are there or not, and no limit further below nothing than by what it admits at a time. See
+	// AppendDebit.
 	Debit Do = "debit"
+	// Give gives back what was taken and not used. See AppendGive.
+	Give Do = "give"
 )
 
 // names are the algorithms as the script calls them.
@@ -42,6 +45,20 @@ var names = map[bucket.Algorithm]string{
 // one for each limit. unix is about what time it is, in nanoseconds of Unix time: windows of the calendar around it are sent along.
 func AppendArgs(args []string, do Do, limits []bucket.Limit, costs []int64, unix int64) []string {
 	return appendArgs(args, do, limits, costs, unix, 0)
+}
+
+// AppendDebit is AppendArgs for a Debit: of what somebody has admitted elsewhere, who names himself and numbers what he has debited of the
+// group, from 1 up. The same number, or a lower one, takes nothing: so what nobody knows the fate of is simply sent again, within a minute.
+func AppendDebit(args []string, limits []bucket.Limit, costs []int64, unix int64, debtor string, number uint64) []string {
+	args = AppendArgs(args, Debit, limits, costs, unix)
+	return append(args, debtor, strconv.FormatUint(number, 10))
+}
+
+// AppendGive is AppendArgs for a Give, of costs that were taken at an instant at the server (Reply.At). What no window counts any more does
+// not come back.
+func AppendGive(args []string, limits []bucket.Limit, costs []int64, unix int64, taken bucket.Instant) []string {
+	args = AppendArgs(args, Give, limits, costs, unix)
+	return append(args, strconv.FormatInt(int64(taken)/int64(time.Microsecond), 10))
 }
 
 // appendArgs is AppendArgs for an instant of the caller's choice, in microseconds; 0 is that of the server.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/redis"
+	"github.com/drossel-dev/drossel/node/strict"
 )
 
 // BenchmarkDecide compares decisions for 64 callers with the same script and arguments through a bare client, in turns.
@@ -24,7 +25,7 @@ func BenchmarkDecide(b *testing.B) {
 	ctx := context.Background()
 	ways := []func(key uint64) error{
 		func(key uint64) error {
-			_, err := c.Decide(ctx, "api", idOf(key), redis.Take, limits, costs)
+			_, err := c.Decide(ctx, &strict.Group{Policy: "api", ID: idOf(key), Limits: limits, Costs: costs}, false)
 			return err
 		},
 		func(key uint64) error {

@@ -127,12 +127,16 @@ func open(t testing.TB, urls ...string) *strict.Client {
 // ten is a limit of ten a day.
 var ten = []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: 10, Tag: 1}}
 
+func group(key uint64, cost int64) *strict.Group {
+	return &strict.Group{Policy: "api", ID: idOf(key), Limits: ten, Costs: []int64{cost}}
+}
+
 func idOf(key uint64) bucket.ID { return bucket.ID{Hi: key, Lo: 1} }
 
 func ask(c *strict.Client, key uint64, do redis.Do, cost int64) (redis.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Millisecond)
 	defer cancel()
-	return c.Decide(ctx, "api", idOf(key), do, ten, []int64{cost})
+	return c.Decide(ctx, group(key, cost), do == redis.Look)
 }
 
 // answered asks until there is an answer: the machine may be slow.
@@ -142,7 +146,7 @@ func answered(t testing.TB, c *strict.Client, key uint64, do redis.Do, cost int6
 		ctx, cancel := context.WithTimeout(context.Background(), generous)
 		defer cancel()
 		var err error
-		r, err = c.Decide(ctx, "api", idOf(key), do, ten, []int64{cost})
+		r, err = c.Decide(ctx, group(key, cost), do == redis.Look)
 		return err == nil
 	})
 	return r

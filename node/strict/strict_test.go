@@ -151,6 +151,35 @@ func TestForgetful(t *testing.T) {
 	}
 }
 
+// TestDebitOnce: a debit counts once, however often it is sent, and what is given back is there again.
+func TestDebitOnce(t *testing.T) {
+	s := newServer(t).start()
+	c := open(t, s.url())
+	taken := answered(t, c, 1, redis.Take, 4)
+	debit := func(number uint64) {
+		t.Helper()
+		if err := c.Debit(t.Context(), group(1, 3), "n1#7", number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, number := range []uint64{1, 1, 2, 1, 2} {
+		debit(number)
+	}
+	if left := answered(t, c, 1, redis.Look, 0).Decision.Remaining; left != 0 {
+		t.Errorf("%d are left, want 10-4-3-3", left)
+	}
+	debit(3)
+	if r := answered(t, c, 1, redis.Look, 1); r.Decision.Allowed || r.Decision.RetryAfter < 3*24*time.Hour {
+		t.Errorf("%+v, want a debt of three", r.Decision)
+	}
+	if err := c.Give(t.Context(), group(1, 4), taken.At); err != nil {
+		t.Fatal(err)
+	}
+	if left := answered(t, c, 1, redis.Look, 0).Decision.Remaining; left != 1 {
+		t.Errorf("%d are left, want 1", left)
+	}
+}
+
 func TestLogin(t *testing.T) {
 	s := newServer(t, "--user", "default", "off", "--user", "lim", "on", ">secret", "~drossel:*", "+@all").start()
 	right := "unix://lim:secret@" + s.socket
