@@ -15,7 +15,10 @@ import (
 	"github.com/drossel-dev/drossel/node/strict"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A client of a cluster looks at it once more a second later, in a goroutine of its own that ends then.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
 
 func TestOpenRefuses(t *testing.T) {
 	for _, urls := range [][]string{nil, {"localhost:6379"}, {"http://localhost"}, {"redis://a:1", "redis://a:1"}, {"redis://a:1/x"}} {
