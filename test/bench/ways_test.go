@@ -26,7 +26,9 @@ type way struct {
 // waysOf are those that there are with one Redis server.
 func waysOf(c rueidis.Client) []way {
 	return []way{
-		{"get-then-set", false, func(ctx context.Context, key string, limit int64) (bool, error) { return getThenSet(ctx, c, key, limit) }},
+		{"get-then-set", false, func(ctx context.Context, key string, limit int64) (bool, error) {
+			return getThenSet(ctx, c, key, limit)
+		}},
 		{"lock", true, func(ctx context.Context, key string, limit int64) (bool, error) { return locked(ctx, c, key, limit) }},
 		{"watch", true, func(ctx context.Context, key string, limit int64) (bool, error) { return watched(ctx, c, key, limit) }},
 		{"script", true, newScriptWay(c)},
