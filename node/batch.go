@@ -38,13 +38,19 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 			continue
 		}
 		var q question
-		if r.Err = pl.read(req, &q); r.Err == nil && !(pl.sampler != nil && pl.sampler.follows(pl, &q, &r.Decision)) {
+		r.Err = pl.read(req, &q)
+		if r.Err == nil && n.specials.count.Load() != 0 { // some keys have limits of their own
+			if pl, r.Err = pl.known(req, &q, &r.Decision); pl == nil {
+				continue
+			}
+		}
+		if r.Err == nil && !(pl.sampler != nil && pl.sampler.follows(pl, &q, &r.Decision)) {
 			switch owner := v.owner(q.part); {
-			case owner == v.self && pl.own(&q, now, &r.Decision):
+			case owner == v.self && pl.own(&q, now, &r.Decision) && !q.told:
 			case owner != v.self && pl.borrowed(v.link(owner), &q, now, &r.Decision):
 			default:
 				a := awaited{pl, q, v.link(owner), nil, req, r}
-				if a.link != nil && inTime {
+				if a.link != nil && inTime && !q.told {
 					a.call = pl.begin(&q, a.link, until)
 				}
 				away = append(away, a)
@@ -97,9 +103,12 @@ func (n *Node) alone(req *policy.Request, d *policy.Decision) (*plan, *policy.Re
 func (w *awaited) finish(ctx context.Context, until time.Duration, inTime bool) error {
 	pl, d := w.plan, &w.result.Decision
 	if w.call != nil {
-		if done, err := pl.finish(ctx, &w.question, w.request, w.link, w.call, d); done || err != nil {
+		if done, err := pl.finish(ctx, &w.question, w.request, w.link, w.call, d); done && !w.question.told || err != nil {
 			return err
 		}
+	}
+	if w.question.told {
+		return pl.heed(ctx, &w.question, w.request, d)
 	}
 	if !inTime {
 		pl.unreachable(pl.node.view.Load(), &w.question, d)

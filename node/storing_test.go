@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,6 +74,45 @@ func TestStoredLimits(t *testing.T) {
 		}
 		if n := nodes[0].Stats().Limits; n > 20 {
 			t.Errorf("%d groups of limits in memory", n)
+		}
+	})
+}
+
+// TestStoredInBatches: the checks of a batch go by what their keys have, from the first one on.
+func TestStoredInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := togetherCluster(t, 3, set(t, storedText), time.Millisecond)
+		for i, asker := range nodes {
+			var reqs []policy.Request
+			want := make(map[string]int64)
+			for j, owner := range nodes {
+				for k, text := range []string{`{"tier":"gold"}`, `{"limits":[{"rate":"1/d","burst":7}]}`, `{"unlimited":true}`, ""} {
+					key := keyOf(t, owner, "api", fmt.Sprint(i, j, k, " "))
+					want[key] = []int64{1000, 7, 0, 10}[k]
+					if text != "" {
+						store(t, nodes[j], key, text)
+					}
+					reqs = append(reqs, policy.Request{Policy: "api", Key: key}, policy.Request{Policy: "api", Attributes: attributes{"user": key}})
+				}
+			}
+			for round := range int64(2) {
+				lowest := make(map[string]int64)
+				for j, r := range asker.CheckBatch(t.Context(), reqs) {
+					key := cmp.Or(reqs[j].Key, reqs[j].Attributes["user"])
+					d, limit := r.Decision, want[key]
+					if r.Err != nil || !d.Allowed || d.Degraded || d.Limit != limit || (limit == 0) != (d.DecidedBy == policy.Exempt) {
+						t.Errorf("%v: %+v, %v, want a limit of %d", reqs[j], d, r.Err, limit)
+					}
+					if was, seen := lowest[key]; !seen || d.Remaining < was {
+						lowest[key] = d.Remaining
+					}
+				}
+				for key, left := range lowest {
+					if limit := want[key]; limit > 0 && left != limit-2*(round+1) {
+						t.Errorf("round %d: %d of %d are left", round, left, limit)
+					}
+				}
+			}
 		}
 	})
 }

@@ -55,7 +55,10 @@ func TestPaused(t *testing.T) {
 	var callers sync.WaitGroup
 	for i := range 16 {
 		callers.Go(func() {
+			pace := time.NewTicker(time.Millisecond)
+			defer pace.Stop()
 			for !halt.Load() {
+				<-pace.C
 				begun := time.Now()
 				ask(c, uint64(i), redis.Take, 1)
 				for took := int64(time.Since(begun)); ; {
