@@ -14,7 +14,7 @@ import (
 )
 
 // TestMain runs the tests, or is the second process of a cluster if its environment says so. memberlist ends a probe
-// that is under way when it is shut down by itself, after its timeout.
+// that is under way when it is shut down by itself, after its timeout; so does rueidis what it has begun once more a second later.
 func TestMain(m *testing.M) {
 	if seed := os.Getenv(seedVariable); seed != "" {
 		if err := servePeer(seed, os.Stdin, os.Stdout); err != nil {
@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
 // ample is the limit of every system here. All checks are allowed, for there is more in a bucket than a run can take,
