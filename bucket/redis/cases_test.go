@@ -34,16 +34,20 @@ func (s *store) ask(key string, do Do, l bucket.Limit, cost int64, second float6
 	} else {
 		at = 0
 	}
-	args := appendArgs(nil, do, []bucket.Limit{l}, []int64{cost}, time.Now().UnixNano(), at)
-	reply, err := s.script.Exec(context.Background(), s.Client, []string{key}, args).AsIntSlice()
+	r, err := s.play(key, Ask{Do: do, Limits: []bucket.Limit{l}, Costs: []int64{cost}}, time.Now().UnixNano(), at)
 	if err != nil {
 		s.Fatal(err)
 	}
-	r, err := ReadReply(reply, do, []bucket.Limit{l}, []int64{cost})
-	if err != nil {
-		s.Fatalf("%v: %v", reply, err)
-	}
 	return r
+}
+
+func (s *store) play(key string, a Ask, unix, at int64) (Reply, error) {
+	s.Helper()
+	reply, err := s.script.Exec(context.Background(), s.Client, []string{key}, a.appendArgs(nil, unix, at)).AsIntSlice()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return a.Read(reply)
 }
 
 func (s *store) number(args ...string) int64 {
@@ -114,6 +118,76 @@ func TestKeysEndWhenFull(t *testing.T) {
 	}
 }
 
+// TestC43: what would be there for longer than can be said is there for as long as can be.
+func TestC43(t *testing.T) {
+	s := newStore(t)
+	l := bucket.Limit{Count: 1, Per: time.Second, Burst: 3_000_000_000}
+	for cost, want := range map[int64]int64{2_000_000_001: 2_000_000_001_000, 2_500_000_001: maxMicros / 1000} {
+		key := fmt.Sprint("k", cost)
+		if r := s.ask(key, Take, l, cost, -1); !r.Decision.Allowed || r.Decision.Remaining != l.Burst-cost {
+			t.Errorf("%+v", r.Decision)
+		}
+		if ttl := s.number("PTTL", key); ttl < want-10_000 || ttl > want+2 {
+			t.Errorf("%d taken at one a second: it is there for %d ms, want %d", cost, ttl, want)
+		}
+	}
+}
+
+// TestC53: what is there for a minute is there for 60,000 milliseconds.
+func TestC53(t *testing.T) {
+	s := newStore(t)
+	s.ask("k", Take, bucket.Limit{Algorithm: bucket.FirstHitWindow, Count: 60, Per: time.Minute, Burst: 60}, 1, -1)
+	if ttl := s.number("PTTL", "k"); ttl < 50_000 || ttl > 60_002 {
+		t.Errorf("it is there for %d ms", ttl)
+	}
+}
+
+// TestOnce: of a take and a debit of one number, however often and in which order they come, one is done.
+func TestOnce(t *testing.T) {
+	s := newStore(t)
+	l := []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: 100, Tag: 1}}
+	do := func(what Do, cost int64, asker string, number, floor uint64, want error, left int64) {
+		t.Helper()
+		_, err := s.play("k", Ask{Do: what, Limits: l, Costs: []int64{cost}, Op: Op{asker, number, floor}}, 0, 0)
+		if err != want {
+			t.Errorf("%s %d: %v, want %v", what, number, err, want)
+		}
+		if r := s.ask("k", Look, l[0], 0, -1); r.Decision.Remaining != left {
+			t.Errorf("%s %d: %d are left, want %d", what, number, r.Decision.Remaining, left)
+		}
+	}
+	do(Take, 1, "a", 1, 0, nil, 99)
+	do(Debit, 1, "a", 1, 0, nil, 99) // the take was done
+	do(Debit, 2, "a", 2, 0, nil, 97) // it was not
+	do(Debit, 2, "a", 2, 0, nil, 97)
+	do(Take, 2, "a", 2, 0, ErrDone, 97) // it comes late
+	do(Take, 98, "a", 3, 0, nil, 97)    // denied
+	do(Debit, 7, "a", 3, 0, nil, 90)    // but admitted elsewhere
+	do(Take, 1, "b", 1, 0, nil, 89)
+	do(Take, 1, "a", 5, 4, nil, 88)
+	do(Take, 1, "a", 4, 0, ErrDone, 88) // nobody asks about it any more
+	do(Take, 1, "a", 7, 0, nil, 87)
+	do(Take, 1, "a", 6, 0, nil, 86)
+	do(Debit, 1, "a", 7, 4, nil, 86)
+}
+
+// TestAskersGo: who has not asked for a minute is forgotten when another comes.
+func TestAskersGo(t *testing.T) {
+	s := newStore(t)
+	l := []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: 100, Tag: 13*36 + 3}} // "d3"
+	for i, second := range []int64{0, 30, 70} {
+		a := Ask{Do: Take, Limits: l, Costs: []int64{1}, Op: Op{fmt.Sprint("n", i), 1, 0}}
+		if _, err := s.play("k", a, 0, 1_800_000_000_000_000+second*1_000_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for asker, want := range map[string]int64{"@n0": 0, "@n1": 1, "@n2": 1, "d3": 1} {
+		if n := s.number("HEXISTS", "k", asker); n != want {
+			t.Errorf("%s: %d, want %d", asker, n, want)
+		}
+	}
+}
+
 // TestC91: a window ends though it is used all the time.
 func TestC91(t *testing.T) {
 	s := newStore(t)
@@ -173,7 +247,7 @@ func TestC94(t *testing.T) {
 		t.Fatalf("the slot of the specification's example is %x", got)
 	}
 	for _, policy := range []string{"api", "}x", "{}", "a{b}c"} {
-		key := Key(bucket.ID{Hi: 5, Lo: 7}, policy)
+		key := (&Ask{Policy: policy, ID: bucket.ID{Hi: 5, Lo: 7}}).Key()
 		if a, b := slot(key), slot("00000000000000050000000000000007"); a != b {
 			t.Errorf("%s is in slot %d, want %d", key, a, b)
 		}
@@ -184,7 +258,7 @@ func TestC94(t *testing.T) {
 func TestC95(t *testing.T) {
 	slots := map[int]bool{}
 	for i := range uint64(10_000) {
-		slots[slot(Key(bucket.ID{Hi: i, Lo: i * i}, "api"))] = true
+		slots[slot((&Ask{Policy: "api", ID: bucket.ID{Hi: i, Lo: i * i}}).Key())] = true
 	}
 	if len(slots) < 7000 {
 		t.Errorf("10,000 keys are in %d slots", len(slots))
@@ -302,11 +376,7 @@ func TestTagsStay(t *testing.T) {
 	}
 	ask := func(l []bucket.Limit, costs ...int64) Reply {
 		t.Helper()
-		reply, err := s.script.Exec(t.Context(), s.Client, []string{"k"}, AppendArgs(nil, Take, l, costs, time.Now().UnixNano())).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := ReadReply(reply, Take, l, costs)
+		r, err := s.play("k", Ask{Do: Take, Limits: l, Costs: costs}, time.Now().UnixNano(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,25 +420,17 @@ func TestOtherTime(t *testing.T) {
 	costs := []int64{1}
 	off := time.Now().Add(-1000 * time.Hour).UnixNano()
 	for _, unix := range []int64{off, 0} {
-		reply, err := s.script.Exec(t.Context(), s.Client, []string{"k"}, AppendArgs(nil, Take, l, costs, unix)).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := ReadReply(reply, Take, l, costs)
+		r, err := s.play("k", Ask{Do: Take, Limits: l, Costs: costs}, unix, 0)
 		if err != ErrOtherTime {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		reply, err = s.script.Exec(t.Context(), s.Client, []string{"k"}, AppendArgs(nil, Look, l, costs, int64(r.At))).AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r, err = ReadReply(reply, Look, l, costs); err != nil || r.Decision.Remaining != 5 {
+		if r, err = s.play("k", Ask{Do: Look, Limits: l, Costs: costs}, int64(r.At), 0); err != nil || r.Decision.Remaining != 5 {
 			t.Errorf("%+v, %v: something was taken", r, err)
 		}
 	}
 }
 
-func FuzzReadReply(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte{1, 100, 2, 5, 0}, uint8(0))
 	f.Add([]byte{0, 100, 4, 90, 3, 95, 2}, uint8(2))
 	f.Fuzz(func(t *testing.T, raw []byte, algorithm uint8) {
@@ -381,7 +443,8 @@ func FuzzReadReply(f *testing.F) {
 			l.Per, l.Calendar = 0, bucket.Day
 		}
 		for _, do := range []Do{Take, Look, Debit} {
-			if r, err := ReadReply(reply, do, []bucket.Limit{l}, []int64{2}); err == nil && r.Decision.Remaining > bucket.MaxTokens {
+			a := Ask{Do: do, Limits: []bucket.Limit{l}, Costs: []int64{2}}
+			if r, err := a.Read(reply); err == nil && r.Decision.Remaining > bucket.MaxTokens {
 				t.Fatalf("%+v", r)
 			}
 		}

@@ -1,19 +1,20 @@
 -- One group of limits on one key, decided by the clock of Redis: all or none. KEYS[1] is a hash with the state of each limit, by its tag,
--- t, the latest instant seen, and of each debtor which debit was his last, until u at least. All numbers are whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds
--- of Unix time.
+-- t@, the latest instant seen, and of each asker, by @ and his name, what was done for him; it is there until u@ at least. All numbers are
+-- whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds of Unix time.
 --
 -- ARGV: what to do (take, look, debit or give), the instant (0: now; for another nothing expires), how many limits, and for each
 --   its tag, its algorithm, its cost, and
 --   bucket, pacer: tokens per period (C/P, reduced), the most it holds (of a pacer how much may be ahead), and of a pacer parts on top
 --   log, counters, fixed, first: the window and what it admits
 --   calendar: what it admits, a number that names period and zone, how many windows follow, and each as index, begin and end
--- and after these, to debit, the debtor's name and the number of the debit, and to give, the instant at which it was taken.
--- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. For a calendar without the window
--- of the instant it returns -1 and the instant, and nothing has changed.
+-- and after these, to take or debit, who asks, the number that he gives it and up to which number he will not ask any more; and to give, the
+-- instant at which it was taken.
+-- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. Nothing has changed if it returns
+-- -1 and the instant, for a calendar without the window of that, or -2 and the instant, of a take whose number was done before.
 
 local BIG = 9007199254740992
 local KEEP = 2251799813685248 -- 2^51 microseconds are 71 years
-local DEBTORS = 60000000 -- for how long it is known what somebody has debited
+local KNOWN = 60000000 -- for how long it is known at the least what was debited
 
 -- a * b + c in parts of d: quotient and remainder. b and d are below 2^51, c is below d, and a quotient above 2^53 is returned as that.
 local function divide(a, b, c, d)
@@ -391,7 +392,7 @@ if own then
 	now = t[1] * 1000000 + t[2]
 end
 
-local limits, fields = {}, {"t", "u"}
+local limits, fields = {}, {"t@", "u@"}
 for i = 1, n do
 	local l = {tag = next_arg()}
 	l.name = next_arg()
@@ -399,10 +400,10 @@ for i = 1, n do
 	l.kind.limit(l)
 	limits[i], fields[i + 2] = l, l.tag
 end
-local debtor, debit, taken_at
-if what == "debit" then
-	debtor, debit = "d" .. next_arg(), number()
-	fields[n + 3] = debtor
+local asker, op, floor, taken_at
+if what == "take" or what == "debit" then
+	asker, op, floor = "@" .. next_arg(), number(), number()
+	if asker == "@" then asker = nil else fields[n + 3] = asker end
 elseif what == "give" then
 	taken_at = number()
 end
@@ -417,7 +418,11 @@ for _, l in ipairs(limits) do
 	if l.windows and not find(l, now) then return {-1, string.format("%.0f", now)} end
 end
 
-local again = debtor and stored[n + 3] and tonumber(stored[n + 3]) >= debit -- it was debited before
+-- What was done for the asker: when last, up to which number everything, and which numbers above that.
+local done = asker and stored[n + 3] and numbers(stored[n + 3]) or {0, 0}
+local again = asker and op <= done[2]
+for i = 3, #done do again = again or done[i] == op end
+if again and what == "take" then return {-2, string.format("%.0f", now)} end
 local states, admits, spends = {}, 1, false
 for i, l in ipairs(limits) do
 	local s = restore(l, stored[i + 2], from)
@@ -427,7 +432,7 @@ end
 
 local reply = {admits, string.format("%.0f", now)}
 local last = 0
-local fresh = {"t", string.format("%.0f", now)}
+local fresh = {"t@", string.format("%.0f", now)}
 for i, l in ipairs(limits) do
 	local s = states[i]
 	local told = l.kind.told and l.kind.told(s, l, l.cost) or l.kind.pack(s)
@@ -445,10 +450,17 @@ for i, l in ipairs(limits) do
 	last = math.max(last, l.kind.rest(s, l))
 	fresh[#fresh + 1], fresh[#fresh + 2] = l.tag, store(l, s)
 end
-if debtor then
-	fresh[#fresh + 1], fresh[#fresh + 2] = debtor, string.format("%.0f", debit)
-	fresh[#fresh + 1], fresh[#fresh + 2] = "u", string.format("%.0f", now + DEBTORS)
-	last = math.max(last, DEBTORS)
+if asker then
+	local now_done = {now, math.max(done[2], floor)}
+	if what == "debit" or admits == 1 then now_done[3] = op end
+	for i = 3, #done do
+		if done[i] > now_done[2] then now_done[#now_done + 1] = done[i] end
+	end
+	fresh[#fresh + 1], fresh[#fresh + 2] = asker, text(now_done)
+end
+if what == "debit" then
+	fresh[#fresh + 1], fresh[#fresh + 2] = "u@", string.format("%.0f", now + KNOWN)
+	last = math.max(last, KNOWN)
 end
 last = math.max(last, tonumber(stored[2] or "0") - now)
 if what == "take" and (admits == 1 and spends or stored[1] and changed) or what == "debit" and spends and not again or
@@ -456,6 +468,12 @@ if what == "take" and (admits == 1 and spends or stored[1] and changed) or what 
 	if last == 0 then
 		redis.call("DEL", KEYS[1])
 	else
+		if asker and stored[1] and not stored[n + 3] then -- he is new: those that have gone are forgotten
+			local all = redis.call("HGETALL", KEYS[1])
+			for i = 1, #all, 2 do
+				if string.sub(all[i], 1, 1) == "@" and now - numbers(all[i + 1])[1] > KNOWN then redis.call("HDEL", KEYS[1], all[i]) end
+			end
+		end
 		redis.call("HSET", KEYS[1], unpack(fresh))
 		if own then redis.call("PEXPIRE", KEYS[1], string.format("%.0f", math.ceil(last / 1000) + 1)) end
 	end

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func server(t testing.TB) rueidis.Client {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
 	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the tests, however these do
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,86 +56,60 @@ func server(t testing.TB) rueidis.Client {
 	}
 }
 
-// pair is a group of limits in Redis and in memory.
+// pair is a group of limits in Redis and in memory, by package bucket.
 type pair struct {
 	client  rueidis.Client
 	script  *rueidis.Lua
 	key     string
-	group   bucket.Group
+	memory  Memory
+	limits  []bucket.Limit
 	now     bucket.Instant
-	debits  uint64
-	debited bucket.Instant // the last of them
+	ops     uint64         // takes and debits
+	debited bucket.Instant // when the last of them was a debit that was done, or long ago
 	taken   bucket.Instant // when something was taken last
 	costs   []int64        // that
 }
 
 func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 	t.Helper()
-	args := appendArgs(nil, do, p.group.Limits, costs, int64(p.now), int64(p.now)/1000)
+	a := Ask{Do: do, Limits: p.limits, Costs: costs, Taken: p.taken}
 	again := false
 	switch do {
-	case Debit:
-		if again = p.debits > 0 && p.now-p.debited < bucket.Instant(time.Minute) && rapid.Bool().Draw(t, "again"); !again {
-			p.debits, p.debited = p.debits+1, p.now
+	case Take, Debit:
+		if again = do == Debit && p.ops > 0 && p.now-p.debited < bucket.Instant(time.Minute) && rapid.Bool().Draw(t, "again"); !again {
+			p.ops++
 		}
-		args = append(args, "n1#5", fmt.Sprint(p.debits))
-	case Give:
-		args = append(args, fmt.Sprint(int64(p.taken)/1000))
+		if a.Op = (Op{"n1#5", p.ops, 0}); rapid.Bool().Draw(t, "floor") {
+			a.Op.Floor = p.ops - 1
+		}
 	}
+	args := a.appendArgs(nil, int64(p.now), int64(p.now)/1000)
 	reply, err := p.script.Exec(context.Background(), p.client, []string{p.key}, args).AsIntSlice()
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
-	got, err := ReadReply(reply, do, p.group.Limits, costs)
+	got, err := a.Read(reply)
 	if err != nil {
 		t.Fatalf("%v: %v: %v", args, reply, err)
 	}
-	cost := int64(0)
-	for _, c := range costs {
-		cost = max(cost, c)
-	}
-	var want bucket.Decision
-	var which int
-	if do == Take {
-		want, which = p.group.TakeEach(p.now, cost, costs)
-	} else {
-		want, which = p.group.LookEach(p.now, cost, costs)
+	want, err := p.memory.Ask(p.now, &a)
+	if err != nil {
+		t.Fatalf("%+v: %v", a, err)
 	}
 	switch {
-	case do == Take && want.Allowed && cost > 0:
-		p.taken, p.costs = p.now, costs
+	case do == Take:
+		p.debited = math.MinInt64 / 2
+		if want.Decision.Allowed && slices.Max(costs) > 0 {
+			p.taken, p.costs = p.now, costs
+		}
 	case do == Debit && !again:
-		p.group.Debit(p.now, cost, costs)
+		p.debited = p.now
 	case do == Give:
-		p.giveBack()
+		p.costs = nil
 	}
-	if got.Decision != want || got.Which != which || got.At != p.now {
-		t.Fatalf("%s %v of %+v at %d:\n%+v by limit %d at %d, want\n%+v by limit %d", do, costs, p.group.Limits, p.now, got.Decision, got.Which, got.At, want, which)
+	if got != want {
+		t.Fatalf("%s %v of %+v:\n%+v, want\n%+v", do, costs, p.limits, got, want)
 	}
-}
-
-// giveBack gives back in memory what was taken last.
-func (p *pair) giveBack() {
-	p.group.Refill(p.now, 0)
-	for i, c := range p.costs {
-		l := &p.group.Limits[i]
-		switch l.Algorithm {
-		case bucket.FixedWindow, bucket.CalendarWindow:
-			if uint64(l.WindowAt(int64(p.taken)).Index) != p.group.States[i].Frac {
-				continue
-			}
-		case bucket.FirstHitWindow:
-			if bucket.Instant(p.group.States[i].Frac) > p.taken {
-				continue
-			}
-		}
-		p.group.Restore(i, c, p.taken)
-		if l.Algorithm == bucket.FirstHitWindow {
-			p.group.States[i].Tokens = min(p.group.States[i].Tokens, l.Burst)
-		}
-		p.group.CapOne(i, 0)
-	}
-	p.costs = nil
 }
 
 // whole draws numbers of all sizes.
@@ -186,13 +162,16 @@ func TestSameAsBucket(t *testing.T) {
 		}
 		keys++
 		p := &pair{client: client, script: script, key: fmt.Sprint("k", keys), now: bucket.Instant(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixNano())}
-		p.group = bucket.Group{Limits: limits, States: make([]bucket.State, len(limits)), Log: new(bucket.Log)}
-		p.group.Start(p.now)
+		p.limits = limits
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			step := whole(int64(2*time.Hour/time.Microsecond)).Draw(t, "step")
 			if l := limits[rapid.IntRange(0, len(limits)-1).Draw(t, "of")]; rapid.Bool().Draw(t, "to an edge") {
-				d, _ := p.group.LookEach(p.now, max(1, l.Burst), nil)
-				edge := max(d.RetryAfter, d.ResetAfter)
+				most := make([]int64, len(limits))
+				for i := range most {
+					most[i] = max(1, l.Burst)
+				}
+				r, _ := p.memory.Ask(p.now, &Ask{Do: Look, Limits: limits, Costs: most})
+				edge := max(r.Decision.RetryAfter, r.Decision.ResetAfter)
 				step = int64(edge/time.Microsecond) + rapid.Int64Range(0, 1).Draw(t, "beyond")
 			}
 			if step < int64(10*365*24*time.Hour/time.Microsecond) {

@@ -28,12 +28,36 @@ const (
 	Take Do = "take"
 	// Look takes nothing.
 	Look Do = "look"
-	// Debit takes the costs whether they are there or not, and no limit further below nothing than by what it admits at a time. See
-	// AppendDebit.
+	// Debit takes the costs whether they are there or not, of what somebody has admitted elsewhere, and no limit further below nothing
+	// than by what it admits at a time.
 	Debit Do = "debit"
-	// Give gives back what was taken and not used. See AppendGive.
+	// Give gives back what was taken and not used. What no window counts any more does not come back.
 	Give Do = "give"
 )
+
+// Ask is what is asked of a group of limits.
+type Ask struct {
+	Do     Do
+	Policy string
+	ID     bucket.ID
+	// Limits are Valid, each with a tag of its own. Costs are 0 to bucket.MaxTokens, one for each.
+	Limits []bucket.Limit
+	Costs  []int64
+	// Op says which it is of those of an asker, if it is a Take or a Debit. The zero value is one that nobody asks about again.
+	Op Op
+	// Taken is the instant at the server (Reply.At) at which that was taken which a Give gives back.
+	Taken bucket.Instant
+}
+
+// Op numbers what an asker wants done with a group, so that it is done once: a Take that was not answered may be charged by a Debit of the
+// same number, which does nothing if the take was done after all; and if it comes after that, it does nothing. A debit that was not
+// answered may be sent again. What was debited is remembered for a minute, what was taken until the group is full again.
+type Op struct {
+	// Asker is a name without spaces, of one process.
+	Asker string
+	// Number is 1 to 2^53, higher than all before of the same asker and group, and Floor is below those that he may ask about again.
+	Number, Floor uint64
+}
 
 // names are the algorithms as the script calls them.
 var names = map[bucket.Algorithm]string{
@@ -41,33 +65,17 @@ var names = map[bucket.Algorithm]string{
 	bucket.CalendarWindow: "calendar",
 }
 
-// AppendArgs appends the arguments of the script for limits that are Valid, each with a tag of its own. Costs are 0 to bucket.MaxTokens,
-// one for each limit. unix is about what time it is, in nanoseconds of Unix time: windows of the calendar around it are sent along.
-func AppendArgs(args []string, do Do, limits []bucket.Limit, costs []int64, unix int64) []string {
-	return appendArgs(args, do, limits, costs, unix, 0)
-}
-
-// AppendDebit is AppendArgs for a Debit: of what somebody has admitted elsewhere, who names himself and numbers what he has debited of the
-// group, from 1 up. The same number, or a lower one, takes nothing: so what nobody knows the fate of is simply sent again, within a minute.
-func AppendDebit(args []string, limits []bucket.Limit, costs []int64, unix int64, debtor string, number uint64) []string {
-	args = AppendArgs(args, Debit, limits, costs, unix)
-	return append(args, debtor, strconv.FormatUint(number, 10))
-}
-
-// AppendGive is AppendArgs for a Give, of costs that were taken at an instant at the server (Reply.At). What no window counts any more does
-// not come back.
-func AppendGive(args []string, limits []bucket.Limit, costs []int64, unix int64, taken bucket.Instant) []string {
-	args = AppendArgs(args, Give, limits, costs, unix)
-	return append(args, strconv.FormatInt(int64(taken)/int64(time.Microsecond), 10))
-}
+// AppendArgs appends the arguments of the script. unix is about what time it is, in nanoseconds of Unix time: windows of the calendar around
+// it are sent along.
+func (a *Ask) AppendArgs(args []string, unix int64) []string { return a.appendArgs(args, unix, 0) }
 
 // appendArgs is AppendArgs for an instant of the caller's choice, in microseconds; 0 is that of the server.
-func appendArgs(args []string, do Do, limits []bucket.Limit, costs []int64, unix, at int64) []string {
+func (a *Ask) appendArgs(args []string, unix, at int64) []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	args = append(args, string(do), number(at), number(int64(len(limits))))
-	for i := range limits {
-		l := &limits[i]
-		args = append(args, strconv.FormatUint(l.Tag, 36), nameOf(l), number(costs[i]))
+	args = append(args, string(a.Do), number(at), number(int64(len(a.Limits))))
+	for i := range a.Limits {
+		l := &a.Limits[i]
+		args = append(args, strconv.FormatUint(l.Tag, 36), nameOf(l), number(a.Costs[i]))
 		switch l.Algorithm {
 		case bucket.TokenBucket:
 			count, per := perMicro(l)
@@ -82,6 +90,12 @@ func appendArgs(args []string, do Do, limits []bucket.Limit, costs []int64, unix
 		default:
 			args = append(args, number(int64(l.Per/time.Microsecond)), number(l.Burst))
 		}
+	}
+	switch a.Do {
+	case Take, Debit:
+		args = append(args, a.Op.Asker, strconv.FormatUint(a.Op.Number, 10), strconv.FormatUint(a.Op.Floor, 10))
+	case Give:
+		args = append(args, number(int64(a.Taken)/int64(time.Microsecond)))
 	}
 	return args
 }
@@ -139,9 +153,15 @@ func micros(ns int64) int64 {
 	return us
 }
 
-// ErrOtherTime is the error about a limit of the calendar if the caller and the server have clocks that are more than a window apart. Nothing
-// was taken; ask again with windows around the time of the server, which is returned with it.
-var ErrOtherTime = errors.New("the clock of Redis shows a time in another window")
+// ErrNotDone is wrapped by errors that say that nothing was taken, debited or given back.
+var ErrNotDone = errors.New("redis has done nothing")
+
+// ErrOtherTime is the error about a limit of the calendar if the caller and the server have clocks that are more than a window apart; ask
+// again with windows around the time of the server, which is returned with it. It wraps ErrNotDone.
+var ErrOtherTime = fmt.Errorf("%w: its clock shows a time in another window", ErrNotDone)
+
+// ErrDone is the error of a take whose number was debited before. It wraps ErrNotDone.
+var ErrDone = fmt.Errorf("%w: this was debited before", ErrNotDone)
 
 // ErrReply is wrapped by errors about a reply that is none of the script.
 var ErrReply = errors.New("a reply that the script does not give")
@@ -155,13 +175,17 @@ type Reply struct {
 	At bucket.Instant
 }
 
-// ReadReply reads the numbers that the script has returned for the same arguments. The error wraps ErrReply, or is ErrOtherTime.
-func ReadReply(reply []int64, do Do, limits []bucket.Limit, costs []int64) (r Reply, err error) {
+// Read reads the numbers that the script has returned. The error wraps ErrReply, or is ErrOtherTime or ErrDone.
+func (a *Ask) Read(reply []int64) (r Reply, err error) {
+	limits, costs := a.Limits, a.Costs
 	if len(reply) < 2 || reply[1] > math.MaxInt64/int64(time.Microsecond) {
 		return r, fmt.Errorf("%w: %d numbers", ErrReply, len(reply))
 	}
 	r.At = bucket.Instant(reply[1]) * bucket.Instant(time.Microsecond)
-	if reply[0] < 0 {
+	switch {
+	case reply[0] == -2:
+		return r, ErrDone
+	case reply[0] < 0:
 		return r, ErrOtherTime
 	}
 	g := bucket.Group{Limits: make([]bucket.Limit, len(limits)), States: make([]bucket.State, len(limits)), Log: new(bucket.Log)}
@@ -187,7 +211,7 @@ func ReadReply(reply []int64, do Do, limits []bucket.Limit, costs []int64) (r Re
 	for _, c := range costs {
 		cost = max(cost, c)
 	}
-	if do == Take {
+	if a.Do == Take {
 		r.Decision, r.Which = g.TakeEach(r.At, cost, costs)
 	} else {
 		r.Decision, r.Which = g.LookEach(r.At, cost, costs)

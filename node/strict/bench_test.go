@@ -11,7 +11,6 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/redis"
-	"github.com/drossel-dev/drossel/node/strict"
 )
 
 // BenchmarkDecide compares decisions for 64 callers with the same script and arguments through a bare client, in turns.
@@ -20,17 +19,22 @@ func BenchmarkDecide(b *testing.B) {
 	bare := s.admin()
 	c := open(b, s.url())
 	limits, costs := []bucket.Limit{{Count: 1000, Per: time.Second, Burst: 1 << 40, Tag: 1}}, []int64{1}
+	var number atomic.Uint64
+	take := func(key uint64) *redis.Ask {
+		n := number.Add(1)
+		return &redis.Ask{Do: redis.Take, Policy: "api", ID: idOf(key), Limits: limits, Costs: costs, Op: redis.Op{Asker: "n1", Number: n, Floor: n - 1}}
+	}
 	script := rueidis.NewLuaScript(redis.Script)
 	answered(b, c, 0, redis.Look, 0)
 	ctx := context.Background()
 	ways := []func(key uint64) error{
 		func(key uint64) error {
-			_, err := c.Decide(ctx, &strict.Group{Policy: "api", ID: idOf(key), Limits: limits, Costs: costs}, false)
+			_, err := c.Ask(ctx, take(key))
 			return err
 		},
 		func(key uint64) error {
-			args := redis.AppendArgs(nil, redis.Take, limits, costs, 0)
-			_, err := script.Exec(ctx, bare, []string{redis.Key(idOf(key), "api")}, args).AsIntSlice()
+			a := take(key)
+			_, err := script.Exec(ctx, bare, []string{a.Key()}, a.AppendArgs(nil, 0)).AsIntSlice()
 			return err
 		},
 	}

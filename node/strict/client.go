@@ -88,48 +88,16 @@ func (c *Client) endpoint(id bucket.ID) *endpoint {
 	return best
 }
 
-// Group is a group of limits of a policy, and what is asked of it. Limits are valid (redis.Validate) and have tags; costs are one for each.
-type Group struct {
-	Policy string
-	ID     bucket.ID
-	Limits []bucket.Limit
-	Costs  []int64
-}
-
-// Decide has a group decided in Redis, by one call of the script, within ctx; look takes nothing. After an error of the kinds Timeout,
-// Connection and Script nobody knows if the costs were taken, and it must not be asked again.
-func (c *Client) Decide(ctx context.Context, g *Group, look bool) (redis.Reply, error) {
-	do := redis.Take
-	if look {
-		do = redis.Look
-	}
-	return c.call(ctx, g, do, func(unix int64) []string { return redis.AppendArgs(nil, do, g.Limits, g.Costs, unix) })
-}
-
-// Debit takes what was admitted elsewhere, whether it is there or not. A debtor numbers his debits of a group from 1 up; one whose fate
-// nobody knows is sent again with the same number, within a minute, and counts once.
-func (c *Client) Debit(ctx context.Context, g *Group, debtor string, number uint64) error {
-	_, err := c.call(ctx, g, redis.Debit, func(unix int64) []string {
-		return redis.AppendDebit(nil, g.Limits, g.Costs, unix, debtor, number)
-	})
-	return err
-}
-
-// Give gives back what a decision has taken, at the instant that it said, and that was not used.
-func (c *Client) Give(ctx context.Context, g *Group, taken bucket.Instant) error {
-	_, err := c.call(ctx, g, redis.Give, func(unix int64) []string { return redis.AppendGive(nil, g.Limits, g.Costs, unix, taken) })
-	return err
-}
-
-// call calls the script with arguments that are made for about what time it is.
-func (c *Client) call(ctx context.Context, g *Group, do redis.Do, args func(unix int64) []string) (r redis.Reply, err error) {
-	e := c.endpoint(g.ID)
+// Ask has the script do what is asked of a group, by one call, within ctx. After an error that does not wrap redis.ErrNotDone nobody knows
+// if it was done; only what has an Op may be asked for again.
+func (c *Client) Ask(ctx context.Context, a *redis.Ask) (r redis.Reply, err error) {
+	e := c.endpoint(a.ID)
 	begun := time.Now()
 	unix := begun.UnixNano()
 	for range 2 {
 		var reply []int64
-		if reply, err = e.ask(ctx, c.script, redis.Key(g.ID, g.Policy), args(unix)); err == nil {
-			r, err = redis.ReadReply(reply, do, g.Limits, g.Costs)
+		if reply, err = e.ask(ctx, c.script, a.Key(), a.AppendArgs(nil, unix)); err == nil {
+			r, err = a.Read(reply)
 		}
 		if !errors.Is(err, redis.ErrOtherTime) {
 			break
@@ -138,6 +106,9 @@ func (c *Client) call(ctx context.Context, g *Group, do redis.Do, args func(unix
 	}
 	e.counts.add(time.Since(begun), err)
 	if err != nil {
+		if isUndone(err) {
+			return r, fmt.Errorf("%w: redis %s: %w", redis.ErrNotDone, e.name, err)
+		}
 		return r, fmt.Errorf("redis %s: %w", e.name, err)
 	}
 	return r, nil

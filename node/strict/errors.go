@@ -3,6 +3,7 @@ package strict
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -10,14 +11,14 @@ import (
 	"github.com/drossel-dev/drossel/bucket/redis"
 )
 
-// ErrUnavailable is wrapped by the error of a decision that Redis was not asked for, because it is known not to answer. Nothing was taken.
+// ErrUnavailable is wrapped by the error of what Redis was not asked for, because it is known not to answer.
 var ErrUnavailable = errors.New("redis can't be asked")
 
-// Kind says what an error of Decide was, for what is counted.
+// Kind says what an error of Client.Ask was, for what is counted.
 type Kind uint8
 
-// The kinds of errors there are. Of the first three nobody knows if what was asked for has been done; the others say that it was not, but
-// for Other.
+// The kinds of errors there are. Of the first three, and of Other, nobody knows as a rule if what was asked for has been done; the others
+// say that it was not.
 const (
 	Timeout    Kind = iota // there was no answer in time
 	Connection             // the connection broke, or there was none
@@ -29,22 +30,37 @@ const (
 	Login                  // name, password or rights are wrong
 	Cluster                // the cluster is down, or a slot is on its way
 	Clock                  // it shows another time than this node
+	Late                   // a take was debited before it came
 	Other                  // what else Redis says
 	kinds
 )
 
 // String returns the word used in metrics.
 func (k Kind) String() string {
-	return [...]string{"timeout", "connection", "script", "down", "readonly", "loading", "memory", "login", "cluster", "clock", "other"}[k]
+	return [...]string{"timeout", "connection", "script", "down", "readonly", "loading", "memory", "login", "cluster", "clock", "late", "other"}[k]
 }
 
-// KindOf returns what an error of Decide was.
+// isUndone says of an error that what was asked for was not done.
+func isUndone(err error) bool {
+	switch KindOf(err) {
+	case Timeout, Script, Other:
+		return false
+	case Connection:
+		op, ok := errors.AsType[*net.OpError](err)
+		return ok && op.Op == "dial"
+	}
+	return true
+}
+
+// KindOf returns what an error of Client.Ask was.
 func KindOf(err error) Kind {
 	switch {
 	case errors.Is(err, ErrUnavailable):
 		return Down
 	case errors.Is(err, redis.ErrOtherTime):
 		return Clock
+	case errors.Is(err, redis.ErrDone):
+		return Late
 	case errors.Is(err, redis.ErrReply):
 		return Script
 	case errors.Is(err, context.DeadlineExceeded):

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func (m *many) start(config string, args ...string) int {
 		m.Fatal(err)
 	}
 	cmd := exec.Command("redis-server", append([]string{file}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		m.Fatal(err)
 	}
@@ -145,7 +147,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	// One slot moves, with what is in it.
-	key := redis.Key(idOf(3), "api")
+	key := asked(3, redis.Look, 0).Key()
 	slot := asks[0]("CLUSTER", "KEYSLOT", key)
 	n, err := strconv.Atoi(slot)
 	if err != nil {

@@ -50,6 +50,7 @@ func (s *server) start() *server {
 	s.Helper()
 	args := append([]string{"--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no", "--dir", s.dir}, s.args...)
 	s.cmd = exec.Command("redis-server", args...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the tests, however these do
 	if err := s.cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
@@ -127,8 +128,8 @@ func open(t testing.TB, urls ...string) *strict.Client {
 // ten is a limit of ten a day.
 var ten = []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: 10, Tag: 1}}
 
-func group(key uint64, cost int64) *strict.Group {
-	return &strict.Group{Policy: "api", ID: idOf(key), Limits: ten, Costs: []int64{cost}}
+func asked(key uint64, do redis.Do, cost int64) *redis.Ask {
+	return &redis.Ask{Do: do, Policy: "api", ID: idOf(key), Limits: ten, Costs: []int64{cost}}
 }
 
 func idOf(key uint64) bucket.ID { return bucket.ID{Hi: key, Lo: 1} }
@@ -136,7 +137,7 @@ func idOf(key uint64) bucket.ID { return bucket.ID{Hi: key, Lo: 1} }
 func ask(c *strict.Client, key uint64, do redis.Do, cost int64) (redis.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Millisecond)
 	defer cancel()
-	return c.Decide(ctx, group(key, cost), do == redis.Look)
+	return c.Ask(ctx, asked(key, do, cost))
 }
 
 // answered asks until there is an answer: the machine may be slow.
@@ -146,7 +147,7 @@ func answered(t testing.TB, c *strict.Client, key uint64, do redis.Do, cost int6
 		ctx, cancel := context.WithTimeout(context.Background(), generous)
 		defer cancel()
 		var err error
-		r, err = c.Decide(ctx, group(key, cost), do == redis.Look)
+		r, err = c.Ask(ctx, asked(key, do, cost))
 		return err == nil
 	})
 	return r

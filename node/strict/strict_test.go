@@ -164,7 +164,9 @@ func TestDebitOnce(t *testing.T) {
 	taken := answered(t, c, 1, redis.Take, 4)
 	debit := func(number uint64) {
 		t.Helper()
-		if err := c.Debit(t.Context(), group(1, 3), "n1#7", number); err != nil {
+		a := asked(1, redis.Debit, 3)
+		a.Op = redis.Op{Asker: "n1#7", Number: number}
+		if _, err := c.Ask(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +180,9 @@ func TestDebitOnce(t *testing.T) {
 	if r := answered(t, c, 1, redis.Look, 1); r.Decision.Allowed || r.Decision.RetryAfter < 3*24*time.Hour {
 		t.Errorf("%+v, want a debt of three", r.Decision)
 	}
-	if err := c.Give(t.Context(), group(1, 4), taken.At); err != nil {
+	give := asked(1, redis.Give, 4)
+	give.Taken = taken.At
+	if _, err := c.Ask(t.Context(), give); err != nil {
 		t.Fatal(err)
 	}
 	if left := answered(t, c, 1, redis.Look, 0).Decision.Remaining; left != 1 {

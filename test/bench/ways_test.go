@@ -113,12 +113,12 @@ func newScriptWay(c rueidis.Client) func(ctx context.Context, key string, limit 
 	script := rueidis.NewLuaScript(redis.Script)
 	costs := []int64{1}
 	return func(ctx context.Context, key string, limit int64) (bool, error) {
-		limits := []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: limit, Tag: 1}}
-		reply, err := script.Exec(ctx, c, []string{key}, redis.AppendArgs(nil, redis.Take, limits, costs, 0)).AsIntSlice()
+		a := redis.Ask{Do: redis.Take, Limits: []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: limit, Tag: 1}}, Costs: costs}
+		reply, err := script.Exec(ctx, c, []string{key}, a.AppendArgs(nil, 0)).AsIntSlice()
 		if err != nil {
 			return false, err
 		}
-		r, err := redis.ReadReply(reply, redis.Take, limits, costs)
+		r, err := a.Read(reply)
 		return r.Decision.Allowed, err
 	}
 }

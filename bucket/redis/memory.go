@@ -1,0 +1,125 @@
+package redis
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/drossel-dev/drossel/bucket"
+)
+
+// Memory does what the script does, in this process: for playing traffic against strict limits where there is no Redis. It keeps
+// all groups, and of each the limits that were asked for last. The zero value is empty. Safe for concurrent use.
+type Memory struct {
+	mu     sync.Mutex
+	groups map[string]*kept
+}
+
+// kept is a group of a Memory, and what was done for askers.
+type kept struct {
+	bucket.Group
+	done map[string]*done
+}
+
+// done is up to which number everything was done for an asker, and which numbers above that.
+type done struct {
+	floor uint64
+	above []uint64
+}
+
+// Ask does what is asked, at an instant of Unix time. The error is ErrDone.
+func (m *Memory) Ask(now bucket.Instant, a *Ask) (r Reply, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.group(a, now)
+	cost := slices.Max(a.Costs)
+	again := false
+	if a.Op.Asker != "" && (a.Do == Take || a.Do == Debit) {
+		if again = k.isDone(&a.Op); again && a.Do == Take {
+			return Reply{At: now}, ErrDone
+		}
+	}
+	r.At = now
+	if a.Do == Take {
+		r.Decision, r.Which = k.TakeEach(now, cost, a.Costs)
+	} else {
+		r.Decision, r.Which = k.LookEach(now, cost, a.Costs)
+	}
+	switch {
+	case a.Do == Take && r.Decision.Allowed:
+		k.note(&a.Op)
+	case a.Do == Debit && !again:
+		k.Debit(now, cost, a.Costs)
+		k.note(&a.Op)
+	case a.Do == Give:
+		k.give(now, a)
+	}
+	return r, nil
+}
+
+// group returns the group with the limits that are asked for.
+func (m *Memory) group(a *Ask, now bucket.Instant) *kept {
+	key := a.Key()
+	k := m.groups[key]
+	if k == nil {
+		if m.groups == nil {
+			m.groups = make(map[string]*kept)
+		}
+		k = &kept{Group: bucket.Group{Limits: a.Limits, States: make([]bucket.State, len(a.Limits)), Log: new(bucket.Log)}, done: make(map[string]*done)}
+		k.Start(now)
+		m.groups[key] = k
+	}
+	if !slices.Equal(k.Limits, a.Limits) {
+		from := make([]int, len(a.Limits))
+		was := make([]bucket.Limit, len(a.Limits))
+		for i, l := range a.Limits {
+			from[i] = slices.IndexFunc(k.Limits, func(old bucket.Limit) bool { return old.Tag == l.Tag })
+			if was[i] = l; from[i] >= 0 {
+				was[i] = k.Limits[from[i]]
+			}
+		}
+		k.Group = k.Rearranged(from, was, make([]bucket.State, len(a.Limits)), now)
+		k.Adopt(a.Limits, now)
+	}
+	return k
+}
+
+func (k *kept) isDone(op *Op) bool {
+	d := k.done[op.Asker]
+	return d != nil && (op.Number <= d.floor || slices.Contains(d.above, op.Number))
+}
+
+func (k *kept) note(op *Op) {
+	if op.Asker == "" {
+		return
+	}
+	d := k.done[op.Asker]
+	if d == nil {
+		d = new(done)
+		k.done[op.Asker] = d
+	}
+	d.floor = max(d.floor, op.Floor)
+	d.above = slices.DeleteFunc(append(d.above, op.Number), func(n uint64) bool { return n <= d.floor })
+}
+
+// give gives back what was taken at an instant.
+func (k *kept) give(now bucket.Instant, a *Ask) {
+	k.Refill(now, 0)
+	for i, c := range a.Costs {
+		s := &k.States[i]
+		switch l := &k.Limits[i]; l.Algorithm {
+		case bucket.FixedWindow, bucket.CalendarWindow:
+			if uint64(l.WindowAt(int64(a.Taken)).Index) != s.Frac {
+				continue // it has ended since
+			}
+		case bucket.FirstHitWindow:
+			if bucket.Instant(s.Frac) > a.Taken {
+				continue
+			}
+		}
+		k.Restore(i, c, a.Taken)
+		if k.Limits[i].Algorithm == bucket.FirstHitWindow {
+			s.Tokens = min(s.Tokens, k.Limits[i].Burst)
+		}
+		k.CapOne(i, 0)
+	}
+}
