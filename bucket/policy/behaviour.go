@@ -28,7 +28,7 @@ const unread = -1
 func (r *reader) behaviour(m *mapping, where string, otherwise behaviour) behaviour {
 	b := otherwise
 	if v := m.values["consistency"]; v != nil {
-		b.consistency = Consistency(r.word(v, where, "consistency", consistencies, "strict"))
+		b.consistency = Consistency(r.word(v, where, "consistency", consistencies))
 	}
 	if v := m.values["on_unreachable"]; v != nil {
 		b.onUnreachable = Unreachable(r.word(v, where, "on_unreachable", unreachables))
@@ -46,8 +46,8 @@ func (r *reader) behaviour(m *mapping, where string, otherwise behaviour) behavi
 }
 
 // word reads the value of a field that is one of these words, and returns its place, or 0, the default, which
-// contradicts nothing, if it cannot. later are words of a later version.
-func (r *reader) word(n *yaml.Node, where, field string, words []string, later ...string) int {
+// contradicts nothing, if it cannot.
+func (r *reader) word(n *yaml.Node, where, field string, words []string) int {
 	if !r.is(n, yaml.ScalarNode, where+field+": ", listed(words)) {
 		return 0
 	}
@@ -56,8 +56,6 @@ func (r *reader) word(n *yaml.Node, where, field string, words []string, later .
 	}
 	near := nearest(n.Value, words)
 	switch {
-	case slices.Contains(later, n.Value):
-		r.wrong(n, "%s%s %q is not known to this version: want %s", where, field, n.Value, listed(words))
 	case len(near) > 0:
 		r.wrong(n, "%sunknown %s %s: did you mean %s?", where, field, quoted(n.Value), strings.Join(near, " or "))
 	default:

@@ -140,7 +140,7 @@ func TestUnreachableString(t *testing.T) {
 }
 
 func TestConsistencyString(t *testing.T) {
-	for c, want := range map[policy.Consistency]string{policy.Leased: "leased", policy.Direct: "direct", 2: "unknown"} {
+	for c, want := range map[policy.Consistency]string{policy.Leased: "leased", policy.Direct: "direct", policy.Strict: "strict", 3: "unknown"} {
 		if got := c.String(); got != want {
 			t.Errorf("%d: got %s, want %s", c, got, want)
 		}
@@ -173,20 +173,26 @@ func parsed(fields string) (*policy.Policy, error) {
 func TestParseRefusesBehaviours(t *testing.T) {
 	const wantPercentage = "want a percentage of the checks, such as 10%"
 	for _, c := range []struct{ fields, want string }{
-		{"key: [], consistency: strict, limits: [{rate: 1/s}]",
-			`3:31: policy "api": consistency "strict" is not known to this version: want "leased", "direct"`},
-		{"key: [], limits: [{rate: 1/s, consistency: strict}]",
-			`3:52: policy "api": limit 1: consistency "strict" is not known to this version: want "leased", "direct"`},
+		{"key: [], limits: [{rate: 1/s, consistency: strict}, {rate: 1/min}]",
+			`3:3: policy "api": consistency: some of its limits are strict and others are not: write it once, for the policy, or make two of ` +
+				`it and decide the one with the other`},
+		{"key: [], consistency: strict, limits: [{rate: 1/s}], tiers: {a: {limits: [{rate: 2/s, consistency: direct}]}}",
+			`3:3: policy "api": consistency: some of its limits are strict and others are not: write it once, for the policy, or make two of ` +
+				`it and decide the one with the other`},
+		{"key: [], limits: [{rate: 1/s, burst: 3_000_000_000_000_000, consistency: strict}]",
+			`3:27: policy "api": limit 1 can't be strict: it admits 3000000000000000 at a time, want at most 2251799813685248`},
+		{"key: [], consistency: strict, sample: 50%, limits: [{rate: 2/s}]",
+			`3:47: policy "api": sample: one check in 2, but limit 1 is strict, so that each is decided: leave one of the two out`},
 		{"key: [], consistency: drect, limits: [{rate: 1/s}]",
 			`3:31: policy "api": unknown consistency "drect": did you mean "direct"?`},
 		{"key: [], limits: [{rate: 1/s, consistency: Leased}]",
 			`3:52: policy "api": limit 1: unknown consistency "Leased": did you mean "leased"?`},
 		{"key: [], consistency: eventual, limits: [{rate: 1/s}]",
-			`3:31: policy "api": unknown consistency "eventual": want "leased", "direct"`},
+			`3:31: policy "api": unknown consistency "eventual": want "leased", "direct", "strict"`},
 		{"key: [], consistency: [direct], limits: [{rate: 1/s}]",
-			`3:31: policy "api": consistency: a list here: want "leased", "direct"`},
+			`3:31: policy "api": consistency: a list here: want "leased", "direct", "strict"`},
 		{"key: [], limits: [{rate: 1/s, consistency: }]",
-			`3:52: policy "api": limit 1: consistency: nothing here: want "leased", "direct"`},
+			`3:52: policy "api": limit 1: consistency: nothing here: want "leased", "direct", "strict"`},
 		{"key: [], consistancy: direct, limits: [{rate: 1/s}]",
 			`3:18: policy "api": unknown field "consistancy": did you mean "consistency"?`},
 		{"key: [], samples: 10%, limits: [{rate: 1/s}]",
@@ -287,7 +293,7 @@ policies:
   a:
     key: []
     sample: 30%
-    consistency: strict
+    consistency: stict
   b:
     key: []
     consistency: direct
@@ -300,7 +306,7 @@ policies:
 `
 	const want = `f:4:5: policy "a": field "limits" is missing: want a list of limits, such as [{rate: 10/min}]
 f:5:13: policy "a": sample "30%": want one check in a whole number, such as 33% (one in 3) or 25% (one in 4)
-f:6:18: policy "a": consistency "strict" is not known to this version: want "leased", "direct"
+f:6:18: policy "a": unknown consistency "stict": did you mean "strict"?
 f:10:13: policy "b": sample: one check in 10, but limit 1 is direct, so that each is decided: leave one of the two out
 f:10:13: policy "b": sample: the one check in 10 that is decided takes up to 10 tokens, ` +
 		`more than the burst 5 of limit 4: lower it to one in 5 (20%), or raise the burst
@@ -344,7 +350,7 @@ func TestBehavioursInGo(t *testing.T) {
 		`invalid policy: policy "few": sample: one check in 1001, want one in 1 to 1000`,
 		`invalid policy: policy "less": limit 1: invalid limit: rule 3 for the loss of an owner, want 0 to 2`,
 		`invalid policy: policy "less": sample: one check in -1, want one in 1 to 1000`,
-		`invalid policy: policy "odd": limit 1: consistency 9, want Leased or Direct`,
+		`invalid policy: policy "odd": limit 1: consistency 9, want Leased, Direct or Strict`,
 		`invalid policy: policy "odd": limit 1: on_unreachable 3, ` +
 			`want UnreachableLocal, UnreachableDeny or UnreachableAllow`,
 		`invalid policy: policy "odd": sample: the one check in 6 that is decided takes up to 6 tokens, ` +

@@ -26,8 +26,8 @@ const MaxTextBytes = 1 << 20
 // says what becomes of a request that lacks a part of the key: refuse (the default), deny or skip. "tiers" are other "limits", or
 // "unlimited: true", by the value of the attribute tier, and "overrides" by key. In place of limits a policy may be "unlimited: true".
 //
-// A policy, for all of its limits that do not say otherwise, or a limit may have a "consistency", leased (the default)
-// or direct, and a "sample", the share of checks that is decided: 100% (the default), 50%, 10%, 2.5% and so on down to
+// A policy, for all of its limits that do not say otherwise, or a limit may have a "consistency", leased (the default),
+// direct or strict, and a "sample", the share of checks that is decided: 100% (the default), 50%, 10%, 2.5% and so on down to
 // 0.1%, of which a whole number make 100% within one in a hundred. It must be the same for all limits of a policy. See
 // Consistency and Policy.Sample. "shadow: true" has limits count and not deny.
 //

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/redis"
 )
 
 const (
@@ -59,7 +60,7 @@ type Policy struct {
 	// own. One check in so many is decided, and charged for those that followed the one before it; the others follow
 	// the last verdict, which is at most 100 ms old, and their decisions say so (DecidedBy Sample). What they admit is
 	// outside the promise: a busy key costs less, and its limits hold on average only. It must be no more than the
-	// smallest burst, or what a decided check takes would never fit, and no limit may be Direct.
+	// smallest burst, or what a decided check takes would never fit, and all limits must be Leased.
 	Sample int
 
 	// What follows is made by a Set.
@@ -100,7 +101,8 @@ type Limit struct {
 	// that are enforced, which see nothing of it, and it takes nothing of what these deny.
 	Shadow bool
 	// Consistency says who may decide the checks of this limit. The zero value is Leased. One that is Direct makes the
-	// whole policy so, for the limits of a policy are decided together.
+	// whole policy so, for the limits of a policy are decided together; and either all of them are Strict, those of tiers and overrides as
+	// well, or none is.
 	Consistency Consistency
 	// OnUnreachable says what becomes of a check that nobody can decide in time. The zero value is UnreachableLocal.
 	OnUnreachable Unreachable
@@ -156,7 +158,7 @@ func (p *Policy) validate(kinds map[string]Attribute) error {
 			}
 		}
 	}
-	for _, text := range []string{p.wrongOverrides(kinds), p.named().wrongUnion()} {
+	for _, text := range []string{p.wrongOverrides(kinds), p.named().wrongUnion(), p.wrongStrict()} {
 		if text != "" {
 			say(text)
 		}
@@ -272,8 +274,13 @@ func (p *Policy) limitDefects() (ds []defect) {
 		if err := l.Validate(); err != nil {
 			add("limits", i, "limit %d: %v", i+1, err)
 		}
-		if l.Consistency > Direct {
-			add("limits", i, "limit %d: consistency %d, want Leased or Direct", i+1, l.Consistency)
+		switch {
+		case l.Consistency > Strict:
+			add("limits", i, "limit %d: consistency %d, want Leased, Direct or Strict", i+1, l.Consistency)
+		case l.Consistency == Strict && l.Validate() == nil:
+			if why := redis.WhyNot(&l.Limit); why != "" {
+				add("limits", i, "limit %d can't be strict: %s", i+1, why)
+			}
 		}
 		if l.OnUnreachable > UnreachableAllow {
 			add("limits", i, "limit %d: on_unreachable %d, want UnreachableLocal, UnreachableDeny or UnreachableAllow",

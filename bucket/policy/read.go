@@ -88,6 +88,9 @@ func (r *reader) policy(name, n *yaml.Node) {
 	if wrong := p.named().wrongUnion(); wrong != "" {
 		r.wrong(name, "%s%s", where, wrong)
 	}
+	if wrong := p.wrongStrict(); wrong != "" && len(r.err.Problems) == before { // what could not be read is taken for leased
+		r.wrong(name, "%s%s", where, wrong)
+	}
 	if len(r.err.Problems) == before {
 		r.policies, r.withs = append(r.policies, p), append(r.withs, places)
 	}

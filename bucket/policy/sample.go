@@ -69,7 +69,7 @@ func (p *Policy) wrongSample() []string {
 	var wrong []string
 	direct, unlent, least := -1, -1, -1
 	for i, l := range p.Limits {
-		if direct < 0 && l.Consistency == Direct {
+		if direct < 0 && (l.Consistency == Direct || l.Consistency == Strict) {
 			direct = i
 		}
 		if unlent < 0 && !l.Algorithm.Lends() {
@@ -81,8 +81,8 @@ func (p *Policy) wrongSample() []string {
 		}
 	}
 	if direct >= 0 {
-		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but limit %d is direct, so that each is decided: "+
-			"leave one of the two out", p.Sample, direct+1))
+		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but limit %d is %v, so that each is decided: "+
+			"leave one of the two out", p.Sample, direct+1, p.Limits[direct].Consistency))
 	}
 	if !p.alike() {
 		wrong = append(wrong, fmt.Sprintf("sample: one check in %d, but requests cost several units, are weighed, or "+

@@ -52,6 +52,10 @@ func (p *Policy) Stored(text string) (*Policy, error) {
 		r.wrongAt(1, 1, "%d bytes, want at most %d", len(text), MaxStoredBytes)
 		return nil, &r.err
 	}
+	if strict, _ := p.strictly(); strict {
+		r.wrongAt(1, 1, "policy %s is strict, and only limits of policies that are not can be set for single keys: give it tiers or overrides", quoted(p.Name))
+		return nil, &r.err
+	}
 	v := p.replaced(Plan{})
 	v.label = "stored limits"
 	if n := r.document([]byte(unescaped(text)), wantStored); n != nil {
@@ -151,6 +155,9 @@ func (r *reader) storedLimits(n *yaml.Node, p, v *Policy) *Policy {
 		}
 		if b.shadow {
 			r.wrong(node, "%sshadow: limits in shadow mode are the policy's: leave it out", where)
+		}
+		if b.consistency == Strict {
+			r.wrong(node, "%sconsistency: the policy is not strict, so a key can't be: leave it out", where)
 		}
 		if b.sampleAt != nil {
 			r.wrong(b.sampleAt, "%ssample: every check of a key with limits of its own is decided: leave it out", where)

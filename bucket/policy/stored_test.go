@@ -20,6 +20,7 @@ policies:
     key: [tenant]
     limits: [{name: in, unit: input_tokens, rate: 1k/min, when: {model: big}}, {name: dry, rate: 5/s, shadow: true}]
   free: {key: [user], unlimited: true}
+  spend: {key: [user], consistency: strict, limits: [{quota: 100/month}], tiers: {gold: {limits: [{quota: 900/month}]}}}
 `
 
 func TestStored(t *testing.T) {
@@ -55,6 +56,8 @@ func TestStored(t *testing.T) {
 		{"api", `{"limits": [{"rate": "7/s", "shadow": true}]}`, "shadow"},
 		{"api", `{"limits": [{"rate": "7/s", "sample": "10%"}]}`, "sample"},
 		{"llm", `{"limits": [{"name": "dry", "rate": "7/s"}]}`, `"dry"`},
+		{"spend", `{"tier": "gold"}`, `"spend" is strict`},
+		{"api", `{"limits": [{"rate": "7/s", "consistency": "strict"}]}`, "the policy is not strict"},
 		{"free", `{"limits": [{"rate": "7/s"}]}`, `"free"`},
 		{"api", `{"limits": [` + strings.Repeat(`{"rate": "7/s"},`, 200) + `]}`, "bytes, want at most"},
 	} {

@@ -143,7 +143,7 @@ func strictLimit(tag uint64) *rapid.Generator[bucket.Limit] {
 				l.Count, l.Per = l.Burst, time.Duration(per)*time.Microsecond
 			}
 			l = l.Reduced()
-			if l.Validate() == nil && Validate([]bucket.Limit{l}) == nil {
+			if l.Validate() == nil && WhyNot(&l) == "" {
 				return l
 			}
 		}

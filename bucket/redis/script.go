@@ -40,7 +40,7 @@ type Ask struct {
 	Do     Do
 	Policy string
 	ID     bucket.ID
-	// Limits are Valid, each with a tag of its own. Costs are 0 to bucket.MaxTokens, one for each.
+	// Limits are such that WhyNot has nothing against them, each with a tag of its own. Costs are 0 to bucket.MaxTokens, one for each.
 	Limits []bucket.Limit
 	Costs  []int64
 	// Op says which it is of those of an asker, if it is a Take or a Debit. The zero value is one that nobody asks about again.

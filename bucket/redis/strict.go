@@ -1,31 +1,18 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
 
-// ErrNotStrict is wrapped by the errors of Validate.
-var ErrNotStrict = errors.New("this limit can't be strict")
-
 // maxMicros bounds periods, in microseconds, and what the script multiplies: 71 years.
 const maxMicros = 1 << 51
 
-// Validate says if limits can be decided by a script in Redis exactly as package bucket decides them: whose clock counts microseconds, and
-// whose numbers are exact to 2^53. The error wraps ErrNotStrict and says which limit it is, and why not.
-func Validate(limits []bucket.Limit) error {
-	for i := range limits {
-		if why := notStrict(&limits[i]); why != "" {
-			return fmt.Errorf("%w: limit %d: %s", ErrNotStrict, i+1, why)
-		}
-	}
-	return nil
-}
-
-func notStrict(l *bucket.Limit) string {
+// WhyNot says why a valid limit can't be decided by a script in Redis exactly as package bucket decides it: whose clock counts microseconds,
+// and whose numbers are exact to 2^53. It is "" if it can.
+func WhyNot(l *bucket.Limit) string {
 	if l.Burst > maxMicros {
 		return fmt.Sprintf("it admits %d at a time, want at most %d", l.Burst, int64(maxMicros))
 	}

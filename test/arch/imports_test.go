@@ -18,7 +18,7 @@ const module = "github.com/drossel-dev/drossel"
 var mayImport = map[string][]string{
 	"bucket":                  {},
 	"bucket/lease":            {"bucket"},
-	"bucket/policy":           {"bucket"},
+	"bucket/policy":           {"bucket", "bucket/redis"},
 	"bucket/table":            {"bucket", "bucket/lease"},
 	"bucket/redis":            {"bucket"},
 	"ring":                    {},
@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"transport/web":           {"bucket", "bucket/policy"},
 	"transport/middleware":    {"bucket", "bucket/policy"},
 	"node": {
-		"bucket", "bucket/lease", "bucket/policy", "bucket/table", "node/ownership", "ring", "ring/gossip", "transport",
+		"bucket", "bucket/lease", "bucket/policy", "bucket/redis", "bucket/table", "node/ownership", "ring", "ring/gossip", "transport",
 		"transport/peer",
 	},
 	"node/ownership": {"bucket"},

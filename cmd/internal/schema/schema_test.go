@@ -172,7 +172,7 @@ func TestBad(t *testing.T) {
 		"burst that is too large":    limit("rate: 1/s, burst: 9007199254740993"),
 		"unknown field of a limit":   limit("rate: 1/s, bursts: 1"),
 		"a field of later":           limit("rate: 1/s, durable: true"),
-		"consistency":                limit("rate: 1/s, consistency: strict"),
+		"consistency":                limit("rate: 1/s, consistency: exact"),
 		"on_unreachable":             limit("rate: 1/s, on_unreachable: true"),
 		"on_owner_loss":              limit("rate: 1/s, on_owner_loss: none"),
 		"shadow":                     limit("rate: 1/s, shadow: 1"),
