@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
 // Applied says what came of applying policies.
@@ -67,7 +69,13 @@ func (n *Node) apply(ctx context.Context, e Edition) (a Applied, err error) {
 		return a, err
 	}
 	e.Digest, e.Number = digestOf(e.Withdrawn, e.Text), 1
-	if _, err := e.read(); err != nil {
+	set, err := e.read()
+	if err == nil {
+		if err = n.checkStrict(set); err != nil {
+			err = fmt.Errorf("%w: %w", policy.ErrInvalidPolicy, err)
+		}
+	}
+	if err != nil {
 		return a, err
 	}
 	n.compareAll(ctx) // so that the number is higher than any that is known

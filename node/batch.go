@@ -20,7 +20,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		return results
 	}
 	var away []awaited
-	var together sync.WaitGroup // those that need several keys
+	var together sync.WaitGroup // those that need several keys, or Redis
 	v := n.view.Load()
 	now := n.clock.Now()
 	until, inTime := n.until(ctx)
@@ -31,7 +31,7 @@ func (n *Node) CheckBatch(ctx context.Context, reqs []policy.Request) []policy.R
 		case err != nil:
 			r.Err = err
 			continue
-		case pl == nil && r.Decision.DecidedBy == policy.Unknown:
+		case pl == nil && r.Decision.DecidedBy == policy.Unknown, pl != nil && pl.strict:
 			together.Go(func() { r.Decision, r.Err = n.Check(ctx, reqs[i]) })
 			continue
 		case pl == nil:

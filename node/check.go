@@ -65,6 +65,9 @@ func (pl *plan) check(ctx context.Context, req *policy.Request, d *policy.Decisi
 	if err := pl.read(req, &q); err != nil { // 2 identity: whose bucket, in which partition
 		return err
 	}
+	if pl.strict { // Redis decides
+		return pl.strictly(ctx, &q, req, d)
+	}
 	if n.specials.count.Load() != 0 { // some keys have limits of their own
 		if pl, err = pl.known(req, &q, d); pl == nil || err != nil {
 			return err
@@ -110,6 +113,8 @@ type question struct {
 	base  *plan  // what it was asked with first; nil while that is so
 	by    *plan  // what it was asked with last, then
 	free  bool   // nothing limits the key
+
+	instead bool // it is asked because Redis, which should decide, can't be
 }
 
 // read finds out whose bucket a request is about.

@@ -60,6 +60,9 @@ type Config struct {
 	Policies *policy.Set
 	// PolicySource says where they come from. The zero Source is the program that the node is part of.
 	PolicySource Source
+	// Strict decides limits that are strict. Nil means that there can be none: policies that have some are refused; if others have applied
+	// them, they are decided by their rules for failures.
+	Strict Strict
 	// Store keeps what has to outlive the node: editions of policies that were applied. Nil keeps nothing; a node that starts
 	// takes them from the others.
 	Store Store

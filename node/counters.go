@@ -23,6 +23,8 @@ const (
 	decidedByLease
 	decidedByDenyLease
 	decidedBySample
+	decidedByRedis
+	decidedByDenial // of Redis, a moment ago
 	decidedInShadow // beside the check that it was made with
 	wheres
 )
@@ -36,11 +38,14 @@ type counts struct {
 // stripe counts by place and verdict, so that one addition is all that a check costs, and no sum ever falls.
 type stripe struct {
 	decided [wheres]struct{ allowed, denied atomic.Uint64 }
-	_       [128 - 16*wheres]byte // whole cache lines
+	_       [192 - 16*wheres]byte // whole cache lines
 }
 
 // count counts a decision, but for one of several keys: that is counted when it is made.
 func (pl *plan) count(q *question, allowed bool, w where) {
+	if q.instead {
+		w = decidedByRule
+	}
 	if q.hold != nil {
 		q.hold.by = w
 		return
@@ -68,6 +73,7 @@ type counters struct {
 	leasesSent, leasesReceived                 atomic.Uint64
 	words, wordBytes, putBytes, short          atomic.Uint64
 	debtsDropped, debtsSettled                 atomic.Uint64
+	storeDropped, storeSettled                 atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
 	otherLimits                                atomic.Uint64
 	forwardLatency                             histogram
@@ -166,6 +172,8 @@ type Stats struct {
 	// DebtsSettled buckets were charged by their owners for what failure rules had admitted here, DebtsDropped never will
 	// be: too many were open.
 	DebtsSettled, DebtsDropped uint64
+	// Strict is about limits that Redis decides.
+	Strict StrictStats
 	// Purses is the number of groups of other owners that this node has a lease or a deny lease of.
 	Purses int
 	// LeaseRequestsSent are renewals, returns, first requests and repeated ones that it sent to owners,
@@ -184,6 +192,13 @@ type Stats struct {
 	LinksUp int
 }
 
+// StrictStats is what is owed to Redis, of what was admitted while it could not be asked: DebtsOpen groups are. Settled debits were charged,
+// and what was admitted of Dropped checks never will be, for too many groups were owed.
+type StrictStats struct {
+	DebtsOpen        int
+	Settled, Dropped uint64
+}
+
 // RuleStats are checks that failure rules decided: by shares of limits, by denying, and by allowing.
 type RuleStats struct{ Local, Deny, Allow uint64 }
 
@@ -193,8 +208,9 @@ type PolicyStats struct {
 	Allowed, Denied uint64
 	// Own of them were decided here, by the owner of the key; Lease here as well, with tokens that the owner lent,
 	// DenyLease by its word that there are none for a while, and Sample by the verdict on a check before. Forwarded ones
-	// were decided by another node, and ByRule by a failure rule. Together they are all.
-	Own, Lease, DenyLease, Sample, Forwarded, ByRule uint64
+	// were decided by another node, Redis ones by Redis, RedisDenial ones by what that had denied a moment before, and ByRule ones by a
+	// failure rule. Together they are all.
+	Own, Lease, DenyLease, Sample, Forwarded, Redis, RedisDenial, ByRule uint64
 	// ShadowAllowed and ShadowDenied are what limits in shadow mode said of checks that were admitted. They come on top.
 	ShadowAllowed, ShadowDenied uint64
 }
@@ -207,6 +223,7 @@ func (c *counts) snapshot(name string) PolicyStats {
 	sums := [wheres]*uint64{
 		decidedHere: &p.Own, decidedElsewhere: &p.Forwarded, decidedByRule: &p.ByRule,
 		decidedByLease: &p.Lease, decidedByDenyLease: &p.DenyLease, decidedBySample: &p.Sample,
+		decidedByRedis: &p.Redis, decidedByDenial: &p.RedisDenial,
 	}
 	for i := range c.stripes {
 		for w := range sums {
@@ -235,6 +252,7 @@ func (n *Node) Stats() Stats {
 		FaultNotOwner: c.faultNotOwner.Load(), FaultFull: c.faultFull.Load(), FaultUnreachable: c.faultUnreachable.Load(),
 		OtherLimits: c.otherLimits.Load(),
 		DebtsOpen:   int(n.debts.count.Load()), DebtsSettled: c.debtsSettled.Load(), DebtsDropped: c.debtsDropped.Load(),
+		Strict:            StrictStats{int(n.storeDebts.count.Load()), c.storeSettled.Load(), c.storeDropped.Load()},
 		Purses:            int(n.purses.count.Load()),
 		LeaseRequestsSent: c.leasesSent.Load(), LeaseRequestsReceived: c.leasesReceived.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),

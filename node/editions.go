@@ -55,6 +55,9 @@ type editions struct {
 //
 // The error says what is in the way, and the node goes on as before. Safe for concurrent use.
 func (n *Node) SetPolicies(set *policy.Set, from Source) error {
+	if err := n.checkStrict(set); err != nil {
+		return err
+	}
 	n.replacing.Lock()
 	defer n.replacing.Unlock()
 	from.Revision = n.editions.rising(set, from)
@@ -107,6 +110,9 @@ func (n *Node) use(set *policy.Set, from Source) error {
 	b, err := n.newBook(set, from, n.version(from))
 	if err != nil {
 		return err
+	}
+	if err := n.checkStrict(set); err != nil {
+		n.log.Error("limits that are strict are decided by their rules for failures", "error", err)
 	}
 	if n.book.Swap(b) != nil {
 		n.editions.changes.Add(1)

@@ -22,8 +22,10 @@ type pledge struct {
 	ends  bucket.Instant // before that it may be committed
 	purse *purse         // heldInPurse
 	aside lease.Hold
-	owner *link // heldElsewhere
-	by    where // who has decided
+	owner *link          // heldElsewhere
+	taken bucket.Instant // heldInStore: when, there
+	op    uint64         // the take that Redis has not answered, if the question is asked instead of it
+	by    where          // who has decided
 }
 
 // heldAt says where something is held.
@@ -35,6 +37,7 @@ const (
 	heldInPurse                 // of what its owner has lent this node
 	heldElsewhere               // at its owner
 	heldInShare                 // in this node's own share
+	heldInStore                 // taken in Redis
 )
 
 // hold has the costs of a question taken aside in a table of this node.
@@ -77,7 +80,17 @@ func (h *pledge) stands(now bucket.Instant) bool { return h.at == heldNowhere ||
 
 // end spends what is held, or puts it back; false if it was lost meanwhile, so that the check must not be admitted.
 func (n *Node) end(pl *plan, q *question, now bucket.Instant, commit bool) bool {
+	switch {
+	case q.instead && commit && q.hold.at != heldNowhere:
+		n.oweStore(pl, q, q.hold.op)
+	case q.instead:
+		n.ops.end(q.id, q.hold.op)
+	}
 	switch h := q.hold; h.at {
+	case heldInStore:
+		if !commit {
+			pl.giveBack(q)
+		}
 	case heldHere:
 		n.owned.EndHold(q.part, q.id, now, h.id, commit)
 	case heldElsewhere:

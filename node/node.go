@@ -15,6 +15,7 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/redis"
 	"github.com/drossel-dev/drossel/bucket/table"
 	"github.com/drossel-dev/drossel/ring"
 )
@@ -69,6 +70,11 @@ type Node struct {
 	relook   chan struct{}   // the list of members has changed
 	life     context.Context // ends with Close
 
+	ops        ops    // asked of Redis
+	asker      string // of these
+	denials    denials
+	storeDebts storeDebts
+	gives      chan *redis.Ask
 	specials   specials
 	entering   sync.Mutex // held while entries of the limits store are numbered
 	savings    savings
@@ -136,6 +142,7 @@ func New(cfg Config) (*Node, error) {
 		timer:      newMachineClock(),
 	}
 	n.boot = uint64(n.born.UnixNano())
+	n.gives = make(chan *redis.Ask, maxGives)
 	if n.timed = n.clock == nil; n.timed {
 		n.clock = n.timer
 	}
@@ -143,6 +150,8 @@ func New(cfg Config) (*Node, error) {
 	if n.name, err = cfg.name(n.boot); err != nil {
 		return nil, err
 	}
+	n.holder = xxhash.Sum64String(n.debtor(n.name, n.boot))
+	n.asker = strconv.FormatUint(n.holder, 36)
 	n.log = n.log.With("node", n.name)
 	if n.builder, err = ring.NewBuilder(cfg.Ring); err != nil {
 		return nil, err
@@ -171,7 +180,6 @@ func New(cfg Config) (*Node, error) {
 	if err := n.load(); err != nil {
 		return nil, err
 	}
-	n.holder = xxhash.Sum64String(n.debtor(n.name, n.boot))
 	n.view.Store(&view{self: outside, rank: outside})
 	n.open.Store(new([]*link))
 	n.ways.Store(new(map[string]*link))

@@ -25,6 +25,7 @@ type plan struct {
 	entry   uint64 // of the limits store, that the limits are by; 0 if they are not
 	rule    *rule  // of the policy; nil if inline or in shadow mode
 	leased  bool   // its groups may be lent
+	strict  bool   // Redis decides
 	limits  []policy.Limit
 	group   *table.Group
 
@@ -49,7 +50,7 @@ type speaker struct {
 // newPlan interns the limits of a variant of a policy, or, by the name of an entry, those of keys that have it.
 func (n *Node) newPlan(p *policy.Policy, version uint64, c *counts, m *memo, entry uint64) (*plan, error) {
 	pl := &plan{
-		node: n, version: version, entry: entry, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(),
+		node: n, version: version, entry: entry, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(), strict: p.IsStrict(),
 		counts: c, memo: m,
 	}
 	if entry == 0 {

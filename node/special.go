@@ -171,7 +171,7 @@ func (pl *plan) free(q *question, d *policy.Decision) {
 // known returns the plan that a question is to be asked with, as far as this node was told; nil if it is decided already.
 func (pl *plan) known(req *policy.Request, q *question, d *policy.Decision) (*plan, error) {
 	n := pl.node
-	if pl.rule == nil {
+	if pl.rule == nil || pl.strict {
 		return pl, nil
 	}
 	s, ok := n.specials.find(q.id)

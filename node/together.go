@@ -70,11 +70,11 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		if l.q.free {
 			continue
 		}
-		l.d, l.err, l.link, l.call, l.done = policy.Decision{}, nil, nil, nil, false
+		l.d, l.err, l.link, l.call, l.done, l.q.instead = policy.Decision{}, nil, nil, nil, false, false
 		if !l.q.look {
 			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.plan.costsOf(&l.q)}
 		}
-		if owner := v.owner(l.q.part); owner != v.self {
+		if owner := v.owner(l.q.part); owner != v.self && !l.plan.strict {
 			if l.done = l.plan.borrowed(v.link(owner), &l.q, n.clock.Now(), &l.d); l.done {
 				continue
 			}
@@ -84,7 +84,7 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		}
 	}
 	for i := range legs {
-		if l := &legs[i]; !l.done && v.owner(l.q.part) == v.self {
+		if l := &legs[i]; !l.done && !l.plan.strict && v.owner(l.q.part) == v.self {
 			l.done = l.plan.own(&l.q, n.clock.Now(), &l.d)
 		}
 	}
@@ -101,7 +101,7 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 	}
 	var seeking sync.WaitGroup // seldom
 	for i := range legs {
-		if l := &legs[i]; !l.done && l.err == nil {
+		if l := &legs[i]; !l.done && l.err == nil && !l.plan.strict {
 			seeking.Go(func() {
 				if inTime {
 					l.err = l.plan.seek(ctx, &l.q, &l.req, until, &l.d)
@@ -113,6 +113,43 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		}
 	}
 	seeking.Wait()
+	legs.askStrict(ctx, until, inTime)
+}
+
+// askStrict has the legs answered that Redis decides, at the same time, if no other has denied.
+func (legs together) askStrict(ctx context.Context, until time.Duration, inTime bool) {
+	denied := false
+	for i := range legs {
+		l := &legs[i]
+		denied = denied || !l.plan.strict && !l.shadow && (l.err != nil || !l.d.Allowed)
+	}
+	var asking sync.WaitGroup
+	for i := range legs {
+		switch l := &legs[i]; {
+		case !l.plan.strict:
+		case denied: // so it is not asked, and does not speak
+			l.done, l.q.hold, l.d = true, nil, policy.Decision{Allowed: true, Remaining: bucket.MaxTokens}
+		case l.shadow:
+			asking.Go(func() { l.askShadow(ctx, until) })
+		default:
+			asking.Go(func() {
+				if l.done = true; !l.plan.denied(&l.q, &l.d) {
+					l.err = l.plan.askAll(ctx, &l.q, &l.req, until, inTime, &l.d)
+				}
+			})
+		}
+	}
+	asking.Wait()
+}
+
+// askShadow asks Redis for a leg in shadow mode, for a moment at most.
+func (l *leg) askShadow(ctx context.Context, until time.Duration) {
+	n := l.plan.node
+	op, decided, err := l.plan.askStrict(ctx, &l.q, min(until, n.elapsed()+shadowPatience), &l.d)
+	n.ops.end(l.q.id, op)
+	if l.done, l.err = decided, err; !decided && err == nil {
+		l.err = errUnseen
+	}
 }
 
 // know turns to the limits that the key is known to have of its own.
@@ -149,7 +186,7 @@ var errUnseen = errors.New("a limit in shadow mode was not asked in time")
 func (legs together) finishShadows(ctx context.Context, n *Node) {
 	for i := range legs {
 		l := &legs[i]
-		if !l.shadow || l.done {
+		if !l.shadow || l.done || l.plan.strict {
 			continue
 		}
 		if l.call != nil {

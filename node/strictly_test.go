@@ -1,0 +1,409 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/bucket/redis"
+	"github.com/drossel-dev/drossel/transport/mem"
+)
+
+// sharedStore is a Strict with faults. Its clock is that of the machine.
+type sharedStore struct {
+	memory redis.Memory
+	calls  atomic.Int64
+	takes  atomic.Int64
+
+	mu    sync.Mutex
+	fault fault
+	late  []redis.Ask // what was sent and not read
+}
+
+type fault int
+
+const (
+	fine   fault = iota
+	gone         // it says that it does nothing
+	mute       // it says nothing, and reads later
+	lossy        // it does what it is asked, and says nothing
+)
+
+var errGone = fmt.Errorf("%w: gone", redis.ErrNotDone)
+
+func (s *sharedStore) set(f fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
+}
+
+// read does what was sent while it was mute.
+func (s *sharedStore) read() (done int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fine
+	for i := range s.late {
+		if _, err := s.do(&s.late[i]); err == nil {
+			done++
+		}
+	}
+	s.late = nil
+	return done
+}
+
+func (s *sharedStore) do(a *redis.Ask) (redis.Reply, error) {
+	return s.memory.Ask(bucket.Instant(time.Now().UnixNano()), a)
+}
+
+func (s *sharedStore) Ask(ctx context.Context, a *redis.Ask) (redis.Reply, error) {
+	s.calls.Add(1)
+	if a.Do == redis.Take {
+		s.takes.Add(1)
+	}
+	s.mu.Lock()
+	f := s.fault
+	if f == mute {
+		s.late = append(s.late, *a)
+	}
+	s.mu.Unlock()
+	switch f {
+	case gone:
+		return redis.Reply{}, errGone
+	case mute:
+		<-ctx.Done()
+		return redis.Reply{}, ctx.Err()
+	}
+	time.Sleep(time.Millisecond)
+	r, err := s.do(a)
+	if f == lossy {
+		<-ctx.Done()
+		return redis.Reply{}, ctx.Err()
+	}
+	return r, err
+}
+
+// strictSet has policies of which each but the last is strict.
+const strictSet = `
+version: 1
+policies:
+  spend: {key: [user], consistency: strict, limits: [{rate: 1000/30d}]}
+  few: {key: [user], consistency: strict, limits: [{rate: 5/10s}]}
+  two: {key: [user], consistency: strict, limits: [{rate: 5/d}, {name: all, rate: 100/d, on_unreachable: allow}]}
+  shut: {key: [user], consistency: strict, on_unreachable: deny, limits: [{rate: 10/d}]}
+  open: {key: [user], consistency: strict, on_unreachable: allow, limits: [{rate: 10/d}]}
+  both: {key: [user], with: [spend, free], consistency: strict, limits: [{rate: 20/d}]}
+  tried: {key: [user], consistency: strict, limits: [{rate: 20/d}, {name: half, rate: 10/d, shadow: true}]}
+  free: {key: [tenant], limits: [{rate: 3/d}]}
+`
+
+// strictCluster starts nodes that ask one store.
+func strictCluster(t *testing.T, size int) ([]*Node, *sharedStore) {
+	t.Helper()
+	set, err := policy.Parse("test.yaml", []byte(strictSet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(sharedStore)
+	network := &mem.Network{
+		Delay: func(_, _ string) time.Duration { return 500 * time.Microsecond },
+		After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+	}
+	return cluster(t, network, size, func(_ int, c *Config) { c.Policies, c.Strict, c.Deadline = set, s, 0 }), s
+}
+
+// left is what the store has left of a policy's first limit.
+func (s *sharedStore) left(t *testing.T, n *Node, name, key string) int64 {
+	t.Helper()
+	pl := n.book.Load().rules[name].plans[0].real
+	var q question
+	if err := pl.read(&policy.Request{Parts: []string{key}}, &q); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.do(&redis.Ask{Do: redis.Look, Policy: name, ID: q.id, Limits: pl.group.Limits(), Costs: make([]int64, len(pl.limits))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Decision.Remaining
+}
+
+// TestStrictExactly: callers at all nodes admit exactly what there is, by one call for each check, and none for what was denied a moment ago.
+func TestStrictExactly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 2)
+		var allowed atomic.Int64
+		var callers sync.WaitGroup
+		for i := range 64 {
+			callers.Go(func() {
+				for range 40 {
+					d := check(t, nodes[i%2], policy.Request{Policy: "spend", Key: "ann"})
+					if d.DecidedBy != policy.Redis || d.Degraded {
+						t.Errorf("%+v", d)
+					}
+					if d.Allowed {
+						allowed.Add(1)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if n := allowed.Load(); n != 1000 {
+			t.Errorf("%d admitted, want 1000", n)
+		}
+		var st PolicyStats
+		for _, n := range nodes {
+			for _, p := range n.Stats().Policies {
+				if p.Policy == "spend" {
+					st.Allowed, st.Redis, st.RedisDenial = st.Allowed+p.Allowed, st.Redis+p.Redis, st.RedisDenial+p.RedisDenial
+				}
+			}
+		}
+		if calls := s.calls.Load(); uint64(calls) != st.Redis || st.Redis+st.RedisDenial != 64*40 || st.RedisDenial < 1000 || st.Allowed != 1000 {
+			t.Errorf("%d calls of the store; %+v", calls, st)
+		}
+		batch := nodes[0].CheckBatch(t.Context(), []policy.Request{{Policy: "spend", Key: "bob"}, {Policy: "spend", Key: "bob"}})
+		for _, r := range batch {
+			if r.Err != nil || !r.Decision.Allowed || r.Decision.DecidedBy != policy.Redis {
+				t.Errorf("in a batch: %+v", r)
+			}
+		}
+	})
+}
+
+// TestStrictDenials: what was denied is denied again without asking, until there is as much, and for a second at most.
+func TestStrictDenials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 1)
+		ask := func(cost int64) policy.Decision {
+			t.Helper()
+			return check(t, nodes[0], policy.Request{Policy: "few", Key: "ann", Cost: cost})
+		}
+		ask(5)
+		first := ask(2) // in 4 s
+		before := s.calls.Load()
+		time.Sleep(300 * time.Millisecond)
+		if d := ask(2); d.Allowed || d.DecidedBy != policy.Redis || d.RetryAfter > first.RetryAfter-300*time.Millisecond ||
+			d.RetryAfter < first.RetryAfter-310*time.Millisecond || s.calls.Load() != before {
+			t.Errorf("%+v after %+v, %d calls", d, first, s.calls.Load()-before)
+		}
+		if d := ask(3); d.Allowed || s.calls.Load() != before {
+			t.Errorf("more was asked for: %+v, %d calls", d, s.calls.Load()-before)
+		}
+		if d := ask(1); d.Allowed || s.calls.Load() != before+1 {
+			t.Errorf("less was asked for: %+v, %d calls", d, s.calls.Load()-before)
+		}
+		time.Sleep(999 * time.Millisecond)
+		if ask(1); s.calls.Load() != before+2 {
+			t.Error("a denial holds for more than a second")
+		}
+		time.Sleep(701 * time.Millisecond) // the first token is there
+		if d := ask(1); !d.Allowed {
+			t.Errorf("%+v: there is one", d)
+		}
+		if d := ask(6); !d.Never {
+			t.Errorf("%+v, want never", d)
+		}
+	})
+}
+
+// TestC101: while the store is gone all nodes together admit what one bucket would, and what they did is charged when it is back, once.
+func TestC101(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 4)
+		for i := range 400 {
+			check(t, nodes[i%4], policy.Request{Policy: "spend", Key: "ann"})
+		}
+		s.set(gone)
+		var allowed int64
+		for i := range 4 * 500 {
+			d := check(t, nodes[i%4], policy.Request{Policy: "spend", Key: "ann"})
+			if !d.Degraded || d.DecidedBy != policy.Owner {
+				t.Fatalf("%+v", d)
+			}
+			if d.Allowed {
+				allowed++
+			}
+		}
+		if allowed != 1000 {
+			t.Errorf("%d admitted meanwhile, want the 1000 of one bucket", allowed)
+		}
+		time.Sleep(time.Second)
+		s.set(fine)
+		time.Sleep(time.Second)
+		for _, n := range nodes {
+			if st := n.Stats().Strict; st.DebtsOpen != 0 || st.Settled == 0 || st.Dropped != 0 {
+				t.Errorf("%s: %+v", n.name, st)
+			}
+		}
+		pl := nodes[0].book.Load().rules["spend"].plans[0].real
+		var q question
+		if err := pl.read(&policy.Request{Key: "ann"}, &q); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.do(&redis.Ask{Do: redis.Look, Policy: "spend", ID: q.id, Limits: pl.group.Limits(), Costs: []int64{1}})
+		// 600 were there and 1000 were admitted, so 401 have to come until there is one.
+		if want := 401 * 30 * 24 * time.Hour / 1000; err != nil || r.Decision.RetryAfter > want || r.Decision.RetryAfter < want-time.Minute {
+			t.Errorf("%+v, %v: want to wait %v", r, err, want)
+		}
+	})
+}
+
+// TestC97: a take whose answer is lost counts once, whether it was done, was not, or will be after what was admitted instead was charged.
+func TestC97(t *testing.T) {
+	for name, f := range map[string]fault{"done, and the answer lost": lossy, "read late": mute, "not done": gone} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes, s := strictCluster(t, 2)
+				check(t, nodes[0], policy.Request{Policy: "two", Key: "ann"})
+				s.set(f)
+				begun := time.Now()
+				for i := range 3 {
+					d := check(t, nodes[i%2], policy.Request{Policy: "two", Key: "ann"})
+					if !d.Allowed || !d.Degraded {
+						t.Fatalf("%+v", d)
+					}
+				}
+				if took := time.Since(begun); took > 3*defaultDeadline {
+					t.Errorf("three checks took %v", took)
+				}
+				s.mu.Lock()
+				late := s.late
+				s.late, s.fault = nil, fine
+				s.mu.Unlock()
+				time.Sleep(2 * time.Second)
+				s.mu.Lock()
+				s.late = late
+				s.mu.Unlock()
+				if n := s.read(); n != 0 {
+					t.Errorf("%d of %d that came late were done as well", n, len(late))
+				}
+				if left := s.left(t, nodes[0], "two", "ann"); left != 1 {
+					t.Errorf("%d are left, want 1", left)
+				}
+				d := check(t, nodes[0], policy.Request{Policy: "two", Key: "ann"})
+				if again := check(t, nodes[1], policy.Request{Policy: "two", Key: "ann"}); !d.Allowed || again.Allowed {
+					t.Errorf("%+v, then %+v", d, again)
+				}
+				for _, n := range nodes {
+					if open := len(n.ops.shard(bucket.ID{}).open); n.Stats().Strict.DebtsOpen != 0 || open != 0 {
+						t.Errorf("%s: %+v, %d numbers open", n.name, n.Stats().Strict, open)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestC100: a store that says nothing costs no check more than its deadline.
+func TestC100(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 2)
+		s.set(mute)
+		for i := range 10 {
+			begun := time.Now()
+			d := check(t, nodes[0], policy.Request{Policy: "shut", Key: "ann"})
+			if d.Allowed || !d.Degraded || d.DecidedBy != policy.Timeout || time.Since(begun) > defaultDeadline {
+				t.Fatalf("check %d: %+v after %v", i, d, time.Since(begun))
+			}
+			begun = time.Now()
+			if d = check(t, nodes[1], policy.Request{Policy: "open", Key: "ann"}); !d.Allowed || !d.Degraded || time.Since(begun) > defaultDeadline {
+				t.Fatalf("check %d: %+v after %v", i, d, time.Since(begun))
+			}
+		}
+		s.read()
+		time.Sleep(time.Second)
+		if d := check(t, nodes[0], policy.Request{Policy: "shut", Key: "ann"}); d.DecidedBy != policy.Redis {
+			t.Errorf("%+v", d)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := nodes[0].Check(ctx, policy.Request{Policy: "shut", Key: "ann"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestStrictTogether: what is decided by Redis and elsewhere is taken everywhere or nowhere, and Redis is not asked if others deny.
+func TestStrictTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 3)
+		ask := func(i int, user, tenant string) policy.Decision {
+			t.Helper()
+			return check(t, nodes[i%3], policy.Request{Policy: "both", Attributes: map[string]string{"user": user, "tenant": tenant}})
+		}
+		for i := range 5 {
+			calls := s.calls.Load()
+			d := ask(i, "ann", "acme")
+			if d.Allowed != (i < 3) || d.Degraded || i >= 3 && (d.Policy != "free" || s.calls.Load() != calls) {
+				t.Errorf("check %d: %+v, %d calls", i, d, s.calls.Load()-calls)
+			}
+		}
+		time.Sleep(time.Second)
+		if both, spend := s.left(t, nodes[0], "both", "ann"), s.left(t, nodes[0], "spend", "ann"); both != 17 || spend != 997 {
+			t.Errorf("%d and %d are left, want 17 and 997", both, spend)
+		}
+		check(t, nodes[0], policy.Request{Policy: "spend", Key: "bob", Cost: 1000})
+		for i := range 3 {
+			if d := ask(i, "bob", "new"); d.Allowed || d.Policy != "spend" {
+				t.Errorf("check %d: %+v", i, d)
+			}
+		}
+		time.Sleep(time.Second)
+		if both, free := s.left(t, nodes[0], "both", "bob"), rest(t, nodes[0], "free", "new"); both != 20 || free != 3 {
+			t.Errorf("%d and %d are left of what was not used, want 20 and 3", both, free)
+		}
+		s.set(lossy) // it takes, and the nodes go on by themselves
+		for i := range 3 {
+			if d := ask(i, "carl", "third"); !d.Allowed || !d.Degraded {
+				t.Errorf("check %d: %+v", i, d)
+			}
+		}
+		s.set(fine)
+		time.Sleep(2 * time.Second)
+		if both, spend := s.left(t, nodes[0], "both", "carl"), s.left(t, nodes[0], "spend", "carl"); both != 17 || spend != 997 {
+			t.Errorf("%d and %d are left, want 17 and 997", both, spend)
+		}
+	})
+}
+
+// TestStrictShadow: a limit in shadow mode is counted in Redis, and never denies.
+func TestStrictShadow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 2)
+		for i := range 22 {
+			d := check(t, nodes[i%2], policy.Request{Policy: "tried", Key: "ann"})
+			if d.Allowed != (i < 20) || d.ShadowDenied != (i >= 10) || d.LimitName != "tried" {
+				t.Errorf("check %d: %+v", i, d)
+			}
+		}
+		s.set(gone)
+		if d := check(t, nodes[0], policy.Request{Policy: "tried", Key: "bob"}); !d.Allowed || !d.Degraded {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// TestStrictNeedsStore: policies that are strict are refused where there is no Redis.
+func TestStrictNeedsStore(t *testing.T) {
+	set, err := policy.Parse("test.yaml", []byte(strictSet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Config{Policies: set}); err == nil || !strings.Contains(err.Error(), "--redis") {
+		t.Errorf("%v", err)
+	}
+	n := start(t, Config{})
+	if err := n.SetPolicies(set, Source{}); err == nil {
+		t.Error("they are taken")
+	}
+	if _, err := n.Apply(t.Context(), "test.yaml", strictSet); !errors.Is(err, policy.ErrInvalidPolicy) {
+		t.Errorf("%v", err)
+	}
+}
