@@ -20,6 +20,7 @@ import (
 	"github.com/drossel-dev/drossel/node"
 	"github.com/drossel-dev/drossel/node/metrics"
 	"github.com/drossel-dev/drossel/node/store"
+	"github.com/drossel-dev/drossel/node/strict"
 	"github.com/drossel-dev/drossel/transport/api"
 	"github.com/drossel-dev/drossel/transport/web"
 )
@@ -30,6 +31,7 @@ type serveFlags struct {
 	secretFile string
 	policies   policySources
 	dataDir    string
+	redis      []string
 	grpc, http string
 	logLevel   string
 	logJSON    bool
@@ -74,6 +76,7 @@ comes until they have them.`,
 	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none")
 	f.policies.addTo(flags)
 	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
+	flags.StringSliceVar(&f.redis, "redis", nil, "`URLS` of the Redis that decides strict limits: redis://USER:PASSWORD@HOST:PORT, rediss:// for TLS, ?addr=HOST:PORT for more nodes of a cluster, ?master_set=NAME for sentinels; several are independent servers, the same on all nodes")
 	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the cluster's secret, at least 16 bytes; a trailing newline does not count")
 	flags.BoolVar(&f.node.Insecure, "insecure", false, "listen off loopback without a secret")
 	flags.IntVar(&f.node.Ring.Partitions, "partitions", 1021, "`NUMBER` of partitions, the same on all nodes for the cluster's whole life")
@@ -152,6 +155,14 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		defer kept.Close() // after the node
 		f.node.Store = kept
 	}
+	shared, err := f.openRedis()
+	if err != nil {
+		return err
+	}
+	if shared != nil {
+		defer shared.Close() // after the node
+		f.node.Strict = shared
+	}
 	n, err := node.New(f.node)
 	if err != nil {
 		return err
@@ -162,7 +173,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	defer done()
 	// Doors are opened before the node, so that a port in use is found before anybody counts on this node, and health can
 	// be asked for. Checks are refused until it has started.
-	d, err := f.open(n)
+	d, err := f.open(n, shared)
 	if err != nil {
 		return unknown(err)
 	}
@@ -194,6 +205,18 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// openRedis returns the client of the Redis that decides strict limits, nil if there is none.
+func (f *serveFlags) openRedis() (*strict.Client, error) {
+	if len(f.redis) == 0 {
+		return nil, nil
+	}
+	c, err := strict.Open(strict.Config{URLs: f.redis, Logger: f.node.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("--redis: %w", err)
+	}
+	return c, nil
+}
+
 // doors are the servers of one node.
 type doors struct {
 	grpc               *grpc.Server
@@ -206,7 +229,7 @@ type doors struct {
 }
 
 // open listens and serves.
-func (f *serveFlags) open(n *node.Node) (*doors, error) {
+func (f *serveFlags) open(n *node.Node, shared *strict.Client) (*doors, error) {
 	d := &doors{failed: make(chan error, 2)}
 	if f.grpc != "" {
 		l, err := listen("--grpc", f.grpc)
@@ -231,6 +254,9 @@ func (f *serveFlags) open(n *node.Node) (*doors, error) {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(metrics.NewCollector(n), collectors.NewGoCollector(),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		if shared != nil {
+			registry.MustRegister(shared)
+		}
 		d.http, d.httpAddr = web.Server(web.Handler(n, web.Config{
 			Logger:  f.node.Logger,
 			Ready:   n.Ready,

@@ -46,6 +46,10 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		counter(decided, p.Sample, p.Policy, "sample")
 		counter(decided, p.Forwarded, p.Policy, "forwarded")
 		counter(decided, p.ByRule, p.Policy, "rule")
+		if p.Redis+p.RedisDenial > 0 {
+			counter(decided, p.Redis, p.Policy, "redis")
+			counter(decided, p.RedisDenial, p.Policy, "redis_denial")
+		}
 		if p.ShadowAllowed+p.ShadowDenied > 0 {
 			counter(shadow, p.ShadowAllowed, p.Policy, "allowed")
 			counter(shadow, p.ShadowDenied, p.Policy, "denied")
@@ -83,6 +87,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	gauge(debts, float64(s.DebtsOpen))
 	counter(settled, s.DebtsSettled)
 	counter(dropped, s.DebtsDropped)
+	gauge(storeDebts, float64(s.Strict.DebtsOpen))
+	counter(storeSettled, s.Strict.Settled)
+	counter(storeDropped, s.Strict.Dropped)
 
 	o := s.Ownership
 	counter(moves, o.Given, "given")

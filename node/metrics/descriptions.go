@@ -45,33 +45,36 @@ var (
 )
 
 var (
-	debts     = desc("debts_open", "Buckets that failure rules have taken from here, and that their owners are yet to charge.")
-	settled   = desc("debts_settled_total", "Buckets that their owners have charged for what failure rules admitted here.")
-	dropped   = desc("debts_dropped_total", "Buckets that will not be charged, because too many were open.")
-	moves     = desc("ownership_moves_total", "Partitions handed over, by direction.", "direction")
-	mints     = desc("ownership_mints_total", "Partitions taken over from lost owners, by what they began with.", "source")
-	losses    = desc("ownership_losses_confirmed_total", "Incarnations of other nodes whose loss this node has confirmed.")
-	fences    = desc("ownership_fences_total", "Times that this node ceased to decide, as no majority acknowledged it.")
-	renewals  = desc("ownership_renewals_total", "Times that this node went on as another incarnation, which owns nothing.")
-	outbid    = desc("ownership_outbid_total", "Partitions given up because another node had a higher claim.")
-	authority = desc("ownership_authority_seconds", "How long this node may decide without hearing from others; 0 if it may not.")
-	states    = desc("ownership_partitions", "Partitions by what this node has of them.", "state")
-	uncopied  = desc("replication_uncopied_partitions", "Partitions held here of which no other node has confirmed a copy.")
-	snapshots = desc("replication_snapshots", "Snapshots of held partitions that are under way.")
-	lag       = desc("replication_lag_seconds", "Age of the oldest change that was seen and that no copy has; 0 if all have.")
-	sent      = desc("replication_sent_bytes_total", "Bytes of groups sent to other nodes, as copies and to move.")
-	short     = desc("replication_short_total", "Times that groups of others could not all be taken in for lack of memory.")
-	transfers = desc("ownership_transfer_duration_seconds", "How long giving a partition away took, from the first byte to the claim.")
-	words     = desc("ownership_words_total", "Messages about ownership sent to other nodes.")
-	wordBytes = desc("ownership_word_bytes_total", "Bytes of them.")
-	parked    = desc("checks_parked", "Checks from other nodes that wait for their partition to be decided here.")
+	debts        = desc("debts_open", "Buckets that failure rules have taken from here, and that their owners are yet to charge.")
+	settled      = desc("debts_settled_total", "Buckets that their owners have charged for what failure rules admitted here.")
+	storeDebts   = desc("redis_debts_open", "Keys of which something was admitted here while Redis could not be asked, that it is yet to be told of.")
+	storeSettled = desc("redis_debts_settled_total", "Debits that Redis was told of what was admitted while it could not be asked.")
+	storeDropped = desc("redis_debts_dropped_total", "Checks admitted while Redis could not be asked that it will not be told of, because too many keys were owed.")
+	dropped      = desc("debts_dropped_total", "Buckets that will not be charged, because too many were open.")
+	moves        = desc("ownership_moves_total", "Partitions handed over, by direction.", "direction")
+	mints        = desc("ownership_mints_total", "Partitions taken over from lost owners, by what they began with.", "source")
+	losses       = desc("ownership_losses_confirmed_total", "Incarnations of other nodes whose loss this node has confirmed.")
+	fences       = desc("ownership_fences_total", "Times that this node ceased to decide, as no majority acknowledged it.")
+	renewals     = desc("ownership_renewals_total", "Times that this node went on as another incarnation, which owns nothing.")
+	outbid       = desc("ownership_outbid_total", "Partitions given up because another node had a higher claim.")
+	authority    = desc("ownership_authority_seconds", "How long this node may decide without hearing from others; 0 if it may not.")
+	states       = desc("ownership_partitions", "Partitions by what this node has of them.", "state")
+	uncopied     = desc("replication_uncopied_partitions", "Partitions held here of which no other node has confirmed a copy.")
+	snapshots    = desc("replication_snapshots", "Snapshots of held partitions that are under way.")
+	lag          = desc("replication_lag_seconds", "Age of the oldest change that was seen and that no copy has; 0 if all have.")
+	sent         = desc("replication_sent_bytes_total", "Bytes of groups sent to other nodes, as copies and to move.")
+	short        = desc("replication_short_total", "Times that groups of others could not all be taken in for lack of memory.")
+	transfers    = desc("ownership_transfer_duration_seconds", "How long giving a partition away took, from the first byte to the claim.")
+	words        = desc("ownership_words_total", "Messages about ownership sent to other nodes.")
+	wordBytes    = desc("ownership_word_bytes_total", "Bytes of them.")
+	parked       = desc("checks_parked", "Checks from other nodes that wait for their partition to be decided here.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, shadow, unlimited, edition, changes, wrong, faults, latency, served, otherRing, passed,
 		hot, tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, keyLimits, otherLimits, members,
-		linksUp, partitions, owned, epoch, ruled, debts, settled, dropped, moves, mints, losses, fences, renewals, outbid,
+		linksUp, partitions, owned, epoch, ruled, debts, settled, dropped, storeDebts, storeSettled, storeDropped, moves, mints, losses, fences, renewals, outbid,
 		authority, states, uncopied, snapshots, lag, sent, short, transfers, words, wordBytes, parked} {
 		out <- d
 	}

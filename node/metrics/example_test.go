@@ -19,5 +19,5 @@ func ExampleNewCollector() {
 	registry.MustRegister(metrics.NewCollector(n))
 	families, err := registry.Gather()
 	fmt.Println(len(families), "metrics,", err)
-	// Output: 54 metrics, <nil>
+	// Output: 57 metrics, <nil>
 }

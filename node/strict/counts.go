@@ -3,13 +3,16 @@ package strict
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // counts are the calls to one server.
 type counts struct {
-	calls  atomic.Uint64
-	took   atomic.Int64
-	failed [kinds]atomic.Uint64
+	calls   atomic.Uint64
+	took    atomic.Int64
+	latency prometheus.Histogram
+	failed  [kinds]atomic.Uint64
 }
 
 func (c *counts) add(took time.Duration, err error) {
@@ -21,6 +24,7 @@ func (c *counts) add(took time.Duration, err error) {
 	}
 	c.calls.Add(1)
 	c.took.Add(int64(took))
+	c.latency.Observe(took.Seconds())
 }
 
 func (c *counts) snapshot() Stats {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +38,12 @@ const (
 	writePatience = time.Second
 )
 
-func newEndpoint(url string, log *slog.Logger) (*endpoint, error) {
-	option, err := rueidis.ParseURL(url)
+func newEndpoint(of string, log *slog.Logger) (*endpoint, error) {
+	option, err := rueidis.ParseURL(of)
 	if err != nil {
+		if bad, ok := errors.AsType[*url.Error](err); ok { // which would repeat the password
+			err = bad.Err
+		}
 		return nil, fmt.Errorf("%w: want redis://USER:PASSWORD@HOST:PORT, rediss:// for TLS, with ?addr=HOST:PORT for further nodes of a "+
 			"cluster, and ?master_set=NAME for sentinels", err)
 	}
@@ -48,6 +52,7 @@ func newEndpoint(url string, log *slog.Logger) (*endpoint, error) {
 	option.Dialer.Timeout = dialPatience
 	option.ConnWriteTimeout = writePatience
 	e := &endpoint{name: option.InitAddress[0], option: option, log: log.With("redis", option.InitAddress[0])}
+	e.counts.latency = newLatency(e.name)
 	e.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Name: e.name, MaxRequests: 1, Interval: tripWithin, Timeout: probeAgain,
 		ReadyToTrip: func(c gobreaker.Counts) bool {

@@ -21,10 +21,12 @@ func TestMain(m *testing.M) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for _, urls := range [][]string{nil, {"localhost:6379"}, {"http://localhost"}, {"redis://a:1", "redis://a:1"}, {"redis://a:1/x"}} {
+	for _, urls := range [][]string{nil, {"localhost:6379"}, {"http://localhost"}, {"redis://a:1", "redis://a:1"}, {"redis://a:1/x"}, {"redis://u:secret@[::"}, {"redis://u:secret@a b:1"}, {"redis://u:secret@a:1/x"}} {
 		if c, err := strict.Open(strict.Config{URLs: urls}); err == nil {
 			c.Close()
 			t.Errorf("%q are taken", urls)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v: it tells the password", urls, err)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func runCase(ctx context.Context, policies *policy.Set, c *Case) (CaseOutcome, e
 	clock := new(clock)
 	clock.now.Store(c.Start.UnixNano())
 	// Few partitions: who is alone owns all of them, and they cost time to make.
-	n, err := node.New(node.Config{Name: "test", Policies: policies, Clock: clock, Ring: ring.Params{Partitions: 16}})
+	n, err := node.New(node.Config{Name: "test", Policies: policies, Strict: node.NewMemoryStore(clock), Clock: clock, Ring: ring.Params{Partitions: 16}})
 	if err != nil {
 		return out, err
 	}
