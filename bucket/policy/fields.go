@@ -19,7 +19,7 @@ var (
 	policyGrammar = grammar{
 		known: []string{
 			"when", "key", "on_missing", "limits", "unlimited", "tiers", "overrides", "with", "cost", "shadow", "consistency", "sample",
-			"on_unreachable", "on_owner_loss",
+			"on_unreachable", "on_owner_loss", "strict",
 		},
 		later: []string{"durable"},
 	}

@@ -29,7 +29,8 @@ const MaxTextBytes = 1 << 20
 // A policy, for all of its limits that do not say otherwise, or a limit may have a "consistency", leased (the default),
 // direct or strict, and a "sample", the share of checks that is decided: 100% (the default), 50%, 10%, 2.5% and so on down to
 // 0.1%, of which a whole number make 100% within one in a hundred. It must be the same for all limits of a policy. See
-// Consistency and Policy.Sample. "shadow: true" has limits count and not deny.
+// Consistency and Policy.Sample. One that is strict may have a "strict", with "shards", "prefetch", "wait_replicas" and "store", exact or
+// approximate: see Strictness. "shadow: true" has limits count and not deny.
 //
 // A limit may have an "algorithm", and the fields that belong to it: see bucket.Algorithm; or a "quota" with a "zone" and an
 // "overage" instead of a rate, as ParseQuota reads it. A limit may count a "unit" that "units", a list beside the policies, has, and

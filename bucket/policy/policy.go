@@ -63,6 +63,9 @@ type Policy struct {
 	// smallest burst, or what a decided check takes would never fit, and all limits must be Leased.
 	Sample int
 
+	// Strict says how Redis decides, if the limits are Strict.
+	Strict Strictness
+
 	// What follows is made by a Set.
 	when    condition
 	not     []condition
@@ -158,7 +161,7 @@ func (p *Policy) validate(kinds map[string]Attribute) error {
 			}
 		}
 	}
-	for _, text := range []string{p.wrongOverrides(kinds), p.named().wrongUnion(), p.wrongStrict()} {
+	for _, text := range append([]string{p.wrongOverrides(kinds), p.named().wrongUnion(), p.wrongStrict()}, p.wrongStrictness()...) {
 		if text != "" {
 			say(text)
 		}

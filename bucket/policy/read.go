@@ -76,6 +76,9 @@ func (r *reader) policy(name, n *yaml.Node) {
 	if v := m.values["on_missing"]; v != nil {
 		p.OnMissing = OnMissing(r.word(v, where, "on_missing", onMissings))
 	}
+	if v := m.values["strict"]; v != nil {
+		p.Strict = r.strictness(v, where+"strict: ")
+	}
 	said := r.behaviour(m, where, behaviour{})
 	r.plan(m, where, p, places, said)
 	tiers := r.plans(m.values["tiers"], where, "tier", p, said)
@@ -87,6 +90,11 @@ func (r *reader) policy(name, n *yaml.Node) {
 	}
 	if wrong := p.named().wrongUnion(); wrong != "" {
 		r.wrong(name, "%s%s", where, wrong)
+	}
+	if len(r.err.Problems) == before {
+		for _, wrong := range p.wrongStrictness() {
+			r.wrong(m.values["strict"], "%s%s", where, wrong)
+		}
 	}
 	if wrong := p.wrongStrict(); wrong != "" && len(r.err.Problems) == before { // what could not be read is taken for leased
 		r.wrong(name, "%s%s", where, wrong)
