@@ -171,6 +171,42 @@ func TestOnce(t *testing.T) {
 	do(Debit, 1, "a", 7, 4, nil, 86)
 }
 
+// TestChunk: a bucket does not fill up the room of a chunk while that may be spent, so that never more than all of it is there.
+func TestChunk(t *testing.T) {
+	s := newStore(t)
+	l := []bucket.Limit{{Count: 100, Per: time.Second, Burst: 100, Tag: 1}}
+	at := func(ms int64, a Ask) int64 {
+		t.Helper()
+		a.Limits = l
+		r, err := s.play("k", a, 0, 1_800_000_000_000_000+ms*1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Decision.Remaining
+	}
+	take := Ask{Do: Take, Costs: []int64{40}, Chunk: time.Second}
+	if left := at(0, take); left != 60 {
+		t.Errorf("%d are left of 100, want 60", left)
+	}
+	if left := at(500, Ask{Do: Look, Costs: []int64{0}}); left != 60 {
+		t.Errorf("half a second later %d are left beside the 40 that are out", left)
+	}
+	if left := at(500, take); left != 20 {
+		t.Errorf("%d are left, want 20", left)
+	}
+	if left := at(999, Ask{Do: Look, Costs: []int64{0}}); left != 20 {
+		t.Errorf("%d are left beside the 80 that are out", left)
+	}
+	for ms, want := range map[int64]int64{1100: 30, 1499: 60, 1700: 80} {
+		if left := at(ms, Ask{Do: Look, Costs: []int64{0}}); left > want {
+			t.Errorf("after %d ms %d are there, want %d at the most", ms, left, want)
+		}
+	}
+	if left := at(3000, Ask{Do: Look, Costs: []int64{0}}); left != 100 {
+		t.Errorf("%d are there in the end", left)
+	}
+}
+
 // TestAskersGo: who has not asked for a minute is forgotten when another comes.
 func TestAskersGo(t *testing.T) {
 	s := newStore(t)

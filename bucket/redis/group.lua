@@ -1,5 +1,5 @@
 -- One group of limits on one key, decided by the clock of Redis: all or none. KEYS[1] is a hash with the state of each limit, by its tag,
--- t@, the latest instant seen, and of each asker, by @ and his name, what was done for him; it is there until u@ at least. All numbers are
+-- t@, the latest instant seen, o@, which chunks are out, and of each asker, by @ and his name, what was done for him; it is there until u@ at least. All numbers are
 -- whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds of Unix time.
 --
 -- ARGV: what to do (take, look, debit or give), the instant (0: now; for another nothing expires), how many limits, and for each
@@ -7,8 +7,10 @@
 --   bucket, pacer: tokens per period (C/P, reduced), the most it holds (of a pacer how much may be ahead), and of a pacer parts on top
 --   log, counters, fixed, first: the window and what it admits
 --   calendar: what it admits, a number that names period and zone, how many windows follow, and each as index, begin and end
--- and after these, to take or debit, who asks, the number that he gives it and up to which number he will not ask any more; and to give, the
--- instant at which it was taken.
+-- and after these, to take or debit, who asks, the number that he gives it and up to which number he will not ask any more; to take for how
+-- long it is a chunk, which may be spent until then (0: it is spent now); and to give, the instant at which it was taken.
+--
+-- While a chunk is out a bucket does not fill up the room that it has left: else a full bucket and the chunk could be spent at one moment.
 -- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. Nothing has changed if it returns
 -- -1 and the instant, for a calendar without the window of that, or -2 and the instant, of a take whose number was done before.
 
@@ -51,6 +53,7 @@ local function time_for(tokens, parts, count, per)
 end
 
 local now
+local chunks = {} -- that may still have been spent since the latest instant: when each ends, and how much it is
 local changed = false -- some limit has other numbers than were stored
 local at = 4
 
@@ -62,9 +65,9 @@ end
 
 local function number() return tonumber(next_arg()) end
 
-local function refill(s, cap, from)
-	if s.tokens >= cap or s.count == 0 or now <= from then return end
-	local arrived, parts = divide(now - from, s.count, s.parts, s.per)
+local function refill(s, cap, from, to)
+	if s.tokens >= cap or s.count == 0 or to <= from then return end
+	local arrived, parts = divide(to - from, s.count, s.parts, s.per)
 	if arrived >= cap - s.tokens then
 		s.tokens, s.parts = cap, 0
 	else
@@ -83,7 +86,14 @@ kinds.bucket = {
 	unpack = function(n) return {tokens = n[1], parts = n[2]} end,
 	refill = function(s, l, from)
 		s.count, s.per = l.count, l.per
-		refill(s, l.most, from)
+		local out = 0
+		for _, c in ipairs(chunks) do out = out + c[2] end
+		for _, c in ipairs(chunks) do
+			if c[1] >= now then break end
+			refill(s, l.most - out, from, c[1])
+			out, from = out - c[2], math.max(from, c[1])
+		end
+		refill(s, l.most - out, from, now)
 	end,
 	fits = function(s, _, cost) return cost <= s.tokens end,
 	take = function(s, _, cost) s.tokens = s.tokens - cost end,
@@ -110,7 +120,7 @@ kinds.pacer = {
 	unpack = kinds.bucket.unpack,
 	refill = function(s, l, from)
 		s.count, s.per = l.count, l.per
-		refill(s, 0, from)
+		refill(s, 0, from, now)
 	end,
 	fits = function(s, l, _)
 		local spare = s.tokens + l.most
@@ -392,18 +402,20 @@ if own then
 	now = t[1] * 1000000 + t[2]
 end
 
-local limits, fields = {}, {"t@", "u@"}
+local limits, fields = {}, {"t@", "u@", "o@"}
 for i = 1, n do
 	local l = {tag = next_arg()}
 	l.name = next_arg()
 	l.cost, l.kind = number(), kinds[l.name]
 	l.kind.limit(l)
-	limits[i], fields[i + 2] = l, l.tag
+	limits[i], fields[i + 3] = l, l.tag
 end
+local chunk = 0
 local asker, op, floor, taken_at
 if what == "take" or what == "debit" then
 	asker, op, floor = "@" .. next_arg(), number(), number()
-	if asker == "@" then asker = nil else fields[n + 3] = asker end
+	if what == "take" then chunk = number() end
+	if asker == "@" then asker = nil else fields[n + 4] = asker end
 elseif what == "give" then
 	taken_at = number()
 end
@@ -414,18 +426,23 @@ if stored.err then -- something else has the name, and would be there for ever
 end
 local from = tonumber(stored[1] or "0")
 now = math.max(now, from)
+local known = stored[3] and numbers(stored[3]) or {}
+for i = 1, #known, 2 do
+	if known[i] > from then chunks[#chunks + 1] = {known[i], known[i + 1]} end
+end
+table.sort(chunks, function(a, b) return a[1] < b[1] end)
 for _, l in ipairs(limits) do
 	if l.windows and not find(l, now) then return {-1, string.format("%.0f", now)} end
 end
 
 -- What was done for the asker: when last, up to which number everything, and which numbers above that.
-local done = asker and stored[n + 3] and numbers(stored[n + 3]) or {0, 0}
+local done = asker and stored[n + 4] and numbers(stored[n + 4]) or {0, 0}
 local again = asker and op <= done[2]
 for i = 3, #done do again = again or done[i] == op end
 if again and what == "take" then return {-2, string.format("%.0f", now)} end
 local states, admits, spends = {}, 1, false
 for i, l in ipairs(limits) do
-	local s = restore(l, stored[i + 2], from)
+	local s = restore(l, stored[i + 3], from)
 	states[i], spends = s, spends or l.cost > 0
 	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
 end
@@ -443,13 +460,26 @@ for i, l in ipairs(limits) do
 		taken = l.cost
 	elseif what == "debit" and not again then
 		taken = math.min(l.cost, l.kind.bottom(s, l))
-	elseif what == "give" and stored[i + 2] then
+	elseif what == "give" and stored[i + 3] then
 		l.kind.give(s, l, l.cost, taken_at)
 	end
 	if taken > 0 then l.kind.take(s, l, taken) end
 	last = math.max(last, l.kind.rest(s, l))
 	fresh[#fresh + 1], fresh[#fresh + 2] = l.tag, store(l, s)
 end
+if what == "take" and admits == 1 and chunk > 0 then
+	local most = 0
+	for _, l in ipairs(limits) do most = math.max(most, l.cost) end
+	chunks[#chunks + 1] = {now + chunk, most}
+end
+local left = {}
+for _, c in ipairs(chunks) do
+	if c[1] > now then
+		left[#left + 1], left[#left + 2] = c[1], c[2]
+		last = math.max(last, c[1] - now)
+	end
+end
+if #left > 0 then fresh[#fresh + 1], fresh[#fresh + 2] = "o@", text(left) end
 if asker then
 	local now_done = {now, math.max(done[2], floor)}
 	if what == "debit" or admits == 1 then now_done[3] = op end
@@ -468,7 +498,7 @@ if what == "take" and (admits == 1 and spends or stored[1] and changed) or what 
 	if last == 0 then
 		redis.call("DEL", KEYS[1])
 	else
-		if asker and stored[1] and not stored[n + 3] then -- he is new: those that have gone are forgotten
+		if asker and stored[1] and not stored[n + 4] then -- he is new: those that have gone are forgotten
 			local all = redis.call("HGETALL", KEYS[1])
 			for i = 1, #all, 2 do
 				if string.sub(all[i], 1, 1) == "@" and now - numbers(all[i + 1])[1] > KNOWN then redis.call("HDEL", KEYS[1], all[i]) end

@@ -1,8 +1,10 @@
 package redis
 
 import (
+	"cmp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
 )
@@ -18,6 +20,13 @@ type Memory struct {
 type kept struct {
 	bucket.Group
 	done map[string]*done
+	out  []chunk
+}
+
+// chunk was taken to be spent until it ends.
+type chunk struct {
+	ends bucket.Instant
+	cost int64
 }
 
 // done is up to which number everything was done for an asker, and which numbers above that.
@@ -39,6 +48,7 @@ func (m *Memory) Ask(now bucket.Instant, a *Ask) (r Reply, err error) {
 		}
 	}
 	r.At = now
+	k.refill(now)
 	if a.Do == Take {
 		r.Decision, r.Which = k.TakeEach(now, cost, a.Costs)
 	} else {
@@ -47,6 +57,9 @@ func (m *Memory) Ask(now bucket.Instant, a *Ask) (r Reply, err error) {
 	switch {
 	case a.Do == Take && r.Decision.Allowed:
 		k.note(&a.Op)
+		if a.Chunk >= time.Microsecond {
+			k.out = append(k.out, chunk{now + bucket.Instant(a.Chunk.Truncate(time.Microsecond)), cost})
+		}
 	case a.Do == Debit && !again:
 		k.Debit(now, cost, a.Costs)
 		k.note(&a.Op)
@@ -101,9 +114,30 @@ func (k *kept) note(op *Op) {
 	d.above = slices.DeleteFunc(append(d.above, op.Number), func(n uint64) bool { return n <= d.floor })
 }
 
+// refill brings the states to an instant. A token bucket does not fill up the room that chunks have left which are out.
+func (k *kept) refill(now bucket.Instant) {
+	slices.SortFunc(k.out, func(a, b chunk) int { return cmp.Compare(a.ends, b.ends) })
+	out := int64(0)
+	for _, c := range k.out {
+		out += c.cost
+	}
+	refill := func(at bucket.Instant) {
+		for i := range k.Limits {
+			if k.Limits[i].Algorithm == bucket.TokenBucket {
+				k.RefillOne(i, at, out)
+			}
+		}
+	}
+	for len(k.out) > 0 && k.out[0].ends <= now {
+		refill(k.out[0].ends)
+		out -= k.out[0].cost
+		k.out = k.out[1:]
+	}
+	refill(now)
+}
+
 // give gives back what was taken at an instant.
 func (k *kept) give(now bucket.Instant, a *Ask) {
-	k.Refill(now, 0)
 	for i, c := range a.Costs {
 		s := &k.States[i]
 		switch l := &k.Limits[i]; l.Algorithm {

@@ -82,6 +82,9 @@ func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 		if a.Op = (Op{"n1#5", p.ops, 0}); rapid.Bool().Draw(t, "floor") {
 			a.Op.Floor = p.ops - 1
 		}
+		if do == Take {
+			a.Chunk = time.Duration(whole(int64(10*time.Second)).Draw(t, "chunk"))
+		}
 	}
 	args := a.appendArgs(nil, int64(p.now), int64(p.now)/1000)
 	reply, err := p.script.Exec(context.Background(), p.client, []string{p.key}, args).AsIntSlice()

@@ -45,6 +45,9 @@ type Ask struct {
 	Costs  []int64
 	// Op says which it is of those of an asker, if it is a Take or a Debit. The zero value is one that nobody asks about again.
 	Op Op
+	// Chunk is for how long what a Take takes may be spent: while it may, a token bucket does not fill up the room that it has left. Less than
+	// a microsecond is a take that is spent at once.
+	Chunk time.Duration
 	// Taken is the instant at the server (Reply.At) at which that was taken which a Give gives back.
 	Taken bucket.Instant
 }
@@ -94,6 +97,9 @@ func (a *Ask) appendArgs(args []string, unix, at int64) []string {
 	switch a.Do {
 	case Take, Debit:
 		args = append(args, a.Op.Asker, strconv.FormatUint(a.Op.Number, 10), strconv.FormatUint(a.Op.Floor, 10))
+		if a.Do == Take {
+			args = append(args, number(int64(a.Chunk/time.Microsecond)))
+		}
 	case Give:
 		args = append(args, number(int64(a.Taken)/int64(time.Microsecond)))
 	}
