@@ -31,10 +31,10 @@ type sharedStore struct {
 type fault int
 
 const (
-	fine   fault = iota
-	gone         // it says that it does nothing
-	mute       // it says nothing, and reads later
-	lossy        // it does what it is asked, and says nothing
+	fine  fault = iota
+	gone        // it says that it does nothing
+	mute        // it says nothing, and reads later
+	lossy       // it does what it is asked, and says nothing
 )
 
 var errGone = fmt.Errorf("%w: gone", redis.ErrNotDone)

@@ -48,6 +48,10 @@ type Ask struct {
 	// Chunk is for how long what a Take takes may be spent: while it may, a token bucket does not fill up the room that it has left. Less than
 	// a microsecond is a take that is spent at once.
 	Chunk time.Duration
+	// Approximate asks counters instead of the script: see Counter. Neither Op nor Chunk have a meaning then.
+	Approximate bool
+	// Replicas is how many replicas must have heard of it, of a Take or Debit; else it counts as not answered.
+	Replicas int
 	// Taken is the instant at the server (Reply.At) at which that was taken which a Give gives back.
 	Taken bucket.Instant
 }

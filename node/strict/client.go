@@ -2,6 +2,7 @@ package strict
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,8 @@ type Config struct {
 	// order. Each is "redis://USER:PASSWORD@HOST:PORT/DB"; "rediss://" is TLS. "?addr=HOST:PORT" names further nodes of a cluster;
 	// "?master_set=NAME" says that these are sentinels.
 	URLs []string
+	// RootCAs are the authorities that the certificates of servers over TLS are by. Nil means those of the machine.
+	RootCAs *x509.CertPool
 	// Logger is told when a server does not answer, and when it does again. Nil means no log.
 	Logger *slog.Logger
 }
@@ -45,7 +48,7 @@ func Open(cfg Config) (*Client, error) {
 	}
 	c := &Client{script: rueidis.NewLuaScript(redis.Script)}
 	for _, url := range cfg.URLs {
-		e, err := newEndpoint(url, cfg.Logger)
+		e, err := newEndpoint(url, &cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -95,10 +98,7 @@ func (c *Client) Ask(ctx context.Context, a *redis.Ask) (r redis.Reply, err erro
 	begun := time.Now()
 	unix := begun.UnixNano()
 	for range 2 {
-		var reply []int64
-		if reply, err = e.ask(ctx, c.script, a.Key(), a.AppendArgs(nil, unix)); err == nil {
-			r, err = a.Read(reply)
-		}
+		r, err = e.ask(ctx, c.script, a, unix)
 		if !errors.Is(err, redis.ErrOtherTime) {
 			break
 		}

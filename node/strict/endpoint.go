@@ -38,7 +38,7 @@ const (
 	writePatience = time.Second
 )
 
-func newEndpoint(of string, log *slog.Logger) (*endpoint, error) {
+func newEndpoint(of string, cfg *Config) (*endpoint, error) {
 	option, err := rueidis.ParseURL(of)
 	if err != nil {
 		if bad, ok := errors.AsType[*url.Error](err); ok { // which would repeat the password
@@ -49,9 +49,12 @@ func newEndpoint(of string, log *slog.Logger) (*endpoint, error) {
 	}
 	option.DisableCache, option.DisableRetry = true, true
 	option.ClientName = "drossel"
+	if option.TLSConfig != nil {
+		option.TLSConfig.RootCAs = cfg.RootCAs
+	}
 	option.Dialer.Timeout = dialPatience
 	option.ConnWriteTimeout = writePatience
-	e := &endpoint{name: option.InitAddress[0], option: option, log: log.With("redis", option.InitAddress[0])}
+	e := &endpoint{name: option.InitAddress[0], option: option, log: cfg.Logger.With("redis", option.InitAddress[0])}
 	e.counts.latency = newLatency(e.name)
 	e.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Name: e.name, MaxRequests: 1, Interval: tripWithin, Timeout: probeAgain,
@@ -71,19 +74,31 @@ func newEndpoint(of string, log *slog.Logger) (*endpoint, error) {
 	return e, nil
 }
 
-// ask has the script run. It is asked only while the breaker is closed: what it is probed with is no check.
-func (e *endpoint) ask(ctx context.Context, script *rueidis.Lua, key string, args []string) ([]int64, error) {
+// ask does what is asked, once. It is asked only while the breaker is closed: what it is probed with is no check.
+func (e *endpoint) ask(ctx context.Context, script *rueidis.Lua, a *redis.Ask, unix int64) (r redis.Reply, err error) {
 	c := e.client.Load()
 	if c == nil || e.breaker.State() != gobreaker.StateClosed {
-		return nil, fmt.Errorf("%w: %s does not answer, and is probed", ErrUnavailable, e.name)
+		return r, fmt.Errorf("%w: %s does not answer, and is probed", ErrUnavailable, e.name)
 	}
 	done, err := e.breaker.Allow()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, e.name, err)
+		return r, fmt.Errorf("%w: %s: %w", ErrUnavailable, e.name, err)
 	}
-	reply, err := script.Exec(ctx, *c, []string{key}, args).AsIntSlice()
-	done(err)
-	return reply, err
+	if a.Approximate {
+		r, err = count(ctx, *c, a, unix)
+		done(err)
+		return r, err
+	}
+	var reply []int64
+	if a.Replicas > 0 && (a.Do == redis.Take || a.Do == redis.Debit) {
+		reply, err = runReplicated(ctx, *c, a, unix)
+	} else {
+		reply, err = script.Exec(ctx, *c, []string{a.Key()}, a.AppendArgs(nil, unix)).AsIntSlice()
+	}
+	if done(err); err != nil {
+		return r, err
+	}
+	return a.Read(reply)
 }
 
 // watch connects, and probes the endpoint while it is not asked, until ctx ends.

@@ -17,7 +17,7 @@ var ErrUnavailable = errors.New("redis can't be asked")
 // Kind says what an error of Client.Ask was, for what is counted.
 type Kind uint8
 
-// The kinds of errors there are. Of the first three, and of Other, nobody knows as a rule if what was asked for has been done; the others
+// The kinds of errors there are. Of the first three, of Replicas and of Other, nobody knows as a rule if what was asked for has been done; the others
 // say that it was not.
 const (
 	Timeout    Kind = iota // there was no answer in time
@@ -28,6 +28,7 @@ const (
 	Loading                // it has started, and reads its data
 	Memory                 // it has none left
 	Login                  // name, password or rights are wrong
+	Replicas               // too few of them have heard of it in time; it was done
 	Cluster                // the cluster is down, or a slot is on its way
 	Clock                  // it shows another time than this node
 	Late                   // a take was debited before it came
@@ -37,13 +38,13 @@ const (
 
 // String returns the word used in metrics.
 func (k Kind) String() string {
-	return [...]string{"timeout", "connection", "script", "down", "readonly", "loading", "memory", "login", "cluster", "clock", "late", "other"}[k]
+	return [...]string{"timeout", "connection", "script", "down", "readonly", "loading", "memory", "login", "replicas", "cluster", "clock", "late", "other"}[k]
 }
 
 // isUndone says of an error that what was asked for was not done.
 func isUndone(err error) bool {
 	switch KindOf(err) {
-	case Timeout, Script, Other:
+	case Timeout, Script, Replicas, Other:
 		return false
 	case Connection:
 		op, ok := errors.AsType[*net.OpError](err)
@@ -59,6 +60,8 @@ func KindOf(err error) Kind {
 		return Down
 	case errors.Is(err, redis.ErrOtherTime):
 		return Clock
+	case errors.Is(err, errReplicas):
+		return Replicas
 	case errors.Is(err, redis.ErrDone):
 		return Late
 	case errors.Is(err, redis.ErrReply):

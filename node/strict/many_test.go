@@ -2,7 +2,15 @@ package strict_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"log/slog"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -15,7 +23,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/redis"
+	"github.com/drossel-dev/drossel/node/strict"
 )
 
 // many are servers that listen on TCP ports, of a cluster or with sentinels.
@@ -58,7 +68,13 @@ func (m *many) free() int {
 // start starts a server with a configuration, in a directory of its own, and returns its port.
 func (m *many) start(config string, args ...string) int {
 	m.Helper()
-	port, dir := m.free(), m.TempDir()
+	port := m.free()
+	m.startAt(port, m.TempDir(), config, args...)
+	return port
+}
+
+func (m *many) startAt(port int, dir, config string, args ...string) {
+	m.Helper()
 	file := dir + "/redis.conf"
 	text := fmt.Sprintf("bind %s\nport %d\ndir %s\nprotected-mode no\n%s\n", m.host, port, dir, config)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -70,7 +86,6 @@ func (m *many) start(config string, args ...string) int {
 		m.Fatal(err)
 	}
 	m.cmds[port] = cmd
-	return port
 }
 
 func (m *many) kill(port int) {
@@ -103,7 +118,7 @@ func (m *many) admin(port int) func(words ...string) string {
 	}
 }
 
-const noDisk = "save \"\"\nappendonly no\n"
+const noDisk = "save \"\"\nappendonly no\nrepl-diskless-sync-delay 0\n"
 
 // TestCluster: groups are decided wherever their slots are, also after a slot has moved and when a replica has taken over from its master.
 func TestCluster(t *testing.T) {
@@ -146,6 +161,20 @@ func TestCluster(t *testing.T) {
 			t.Errorf("key %d: %d are left", key, left)
 		}
 	}
+	other := asked(77, redis.Take, 3)
+	other.Approximate = true
+	other.Limits = []bucket.Limit{{Algorithm: bucket.FixedWindow, Count: 10, Per: 24 * time.Hour, Burst: 10, Tag: 1}}
+	if _, err := c.Ask(t.Context(), other); err != nil {
+		t.Errorf("by a counter: %v", err)
+	}
+	waits := asked(78, redis.Take, 3)
+	waits.Replicas = 1
+	within(t, "take that a replica has heard of", func() bool { // they have only just been made
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Ask(ctx, waits)
+		return err == nil
+	})
 	// One slot moves, with what is in it.
 	key := asked(3, redis.Look, 0).Key()
 	slot := asks[0]("CLUSTER", "KEYSLOT", key)
@@ -202,10 +231,16 @@ func TestSentinel(t *testing.T) {
 	within(t, "replica", func() bool { return strings.Contains(ask("INFO", "replication"), "master_link_status:up") })
 	c := open(t, fmt.Sprintf("redis://%s?addr=%s&addr=%s&master_set=limits", sentinels[0], sentinels[1], sentinels[2]))
 	answered(t, c, 1, redis.Take, 4)
-	sentinel := m.admin(portOf(sentinels[0]))
-	within(t, "sentinels that know each other", func() bool {
-		return strings.Contains(sentinel("INFO", "sentinel"), "slaves=1,sentinels=3")
-	})
+	for _, addr := range sentinels { // one that has not heard of the replica from itself would not choose it, and wait for seconds
+		sentinel := m.admin(portOf(addr))
+		if said := sentinel("SENTINEL", "DEBUG", "info-period", "200"); said != "OK" { // in place of ten seconds
+			t.Fatal(said)
+		}
+		within(t, "sentinel that knows the others and the replica", func() bool {
+			return strings.Contains(sentinel("INFO", "sentinel"), "slaves=1,sentinels=3") &&
+				strings.Contains(sentinel("SENTINEL", "REPLICAS", "limits"), "master-link-status:ok")
+		})
+	}
 	within(t, "replica that has it", func() bool { return ask("DBSIZE") != "0" })
 	m.kill(master)
 	begun := time.Now()
@@ -219,4 +254,135 @@ func portOf(addr string) int {
 	_, port, _ := net.SplitHostPort(addr)
 	n, _ := strconv.Atoi(port)
 	return n
+}
+
+// TestReplicas: what is asked for with replicas is answered when they have heard of it, and counts as not answered if there are too few.
+func TestReplicas(t *testing.T) {
+	m := newMany(t)
+	master := m.start(noDisk)
+	replica := m.start(noDisk + fmt.Sprintf("replicaof %s %d\n", m.host, master))
+	ask := m.admin(replica)
+	within(t, "replica", func() bool { return strings.Contains(ask("INFO", "replication"), "master_link_status:up") })
+	c := open(t, "redis://"+m.addr(master))
+	answered(t, c, 1, redis.Look, 0)
+	take := func(number uint64, replicas int, patience time.Duration) (redis.Reply, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		a := asked(1, redis.Take, 1)
+		a.Replicas, a.Op = replicas, redis.Op{Asker: "n1", Number: number}
+		return c.Ask(ctx, a)
+	}
+	for number := range uint64(3) {
+		if r, err := take(number+1, 1, generous); err != nil || r.Decision.Remaining != int64(9-number) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if number == 1 {
+			m.admin(master)("SCRIPT", "FLUSH")
+		}
+	}
+	if n := ask("DBSIZE"); n == "0" {
+		t.Error("the replica has heard of nothing")
+	}
+	_, err := take(4, 2, 50*time.Millisecond)
+	if k := strict.KindOf(err); k != strict.Replicas && k != strict.Timeout || errors.Is(err, redis.ErrNotDone) {
+		t.Errorf("two replicas of one: %v, %v", k, err)
+	}
+	a := asked(1, redis.Debit, 1)
+	a.Op = redis.Op{Asker: "n1", Number: 4}
+	within(t, "debit", func() bool { _, err := c.Ask(t.Context(), a); return err == nil })
+	if left := answered(t, c, 1, redis.Look, 0).Decision.Remaining; left != 6 {
+		t.Errorf("%d are left, want 6: it was done, and counts once", left)
+	}
+}
+
+// TestTLS: a server over TLS is asked if its certificate is by an authority that is known, and else not.
+func TestTLS(t *testing.T) {
+	m := newMany(t)
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.ParseIP(m.host)}, IsCA: true,
+		BasicConstraintsValid: true,
+	}
+	raw, err := x509.CreateCertificate(crand.Reader, cert, cert, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+	for name, text := range map[string][]byte{"cert": public, "key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
+		if err := os.WriteFile(dir+"/"+name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port := m.free()
+	m.start(fmt.Sprintf("%stls-port %d\ntls-cert-file %s/cert\ntls-key-file %[3]s/key\ntls-ca-cert-file %[3]s/cert\ntls-auth-clients no\n", noDisk, port, dir))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(public)
+	c, err := strict.Open(strict.Config{URLs: []string{"rediss://" + m.addr(port)}, RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if left := answered(t, c, 1, redis.Take, 1).Decision.Remaining; left != 9 {
+		t.Errorf("%d are left", left)
+	}
+	said := make(chan string, 100)
+	stranger, err := strict.Open(strict.Config{URLs: []string{"rediss://" + m.addr(port)}, Logger: slog.New(slog.NewTextHandler(writer(said), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if text := <-said; !strings.Contains(text, "certificate") {
+		t.Errorf("it says %s", text)
+	}
+}
+
+// writer sends what is written to a channel.
+type writer chan string
+
+func (w writer) Write(b []byte) (int, error) {
+	w <- string(b)
+	return len(b), nil
+}
+
+// TestLoading: a server that reads its data does nothing yet, and has all that was taken when it has.
+func TestLoading(t *testing.T) {
+	m := newMany(t)
+	port := m.start("enable-debug-command yes\nloading-process-events-interval-bytes 1024\n")
+	admin := m.admin(port)
+	c := open(t, "redis://"+m.addr(port))
+	for key := range uint64(200) {
+		answered(t, c, key, redis.Take, 1)
+	}
+	if said := admin("CONFIG", "SET", "key-load-delay", "10000"); said != "OK" {
+		t.Fatal(said)
+	}
+	reloaded := make(chan string, 1)
+	go func() { reloaded <- admin("DEBUG", "RELOAD") }()
+	kinds := map[strict.Kind]bool{}
+	within(t, "take while it loads", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it answers now and then
+		defer cancel()
+		_, err := c.Ask(ctx, asked(1, redis.Look, 1))
+		if err == nil {
+			return len(reloaded) > 0
+		}
+		if kinds[strict.KindOf(err)] = true; strict.KindOf(err) == strict.Loading && !errors.Is(err, redis.ErrNotDone) {
+			t.Error("nothing was done, and it does not say so")
+		}
+		return kinds[strict.Loading] || len(reloaded) > 0
+	})
+	if said := <-reloaded; said != "OK" || !kinds[strict.Loading] {
+		t.Errorf("reloading: %s; while it did: %v", said, kinds)
+	}
+	if left := answered(t, c, 2, redis.Look, 0).Decision.Remaining; left != 9 {
+		t.Errorf("%d are left", left)
+	}
 }

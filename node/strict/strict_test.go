@@ -1,6 +1,7 @@
 package strict_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/redis"
 	"github.com/drossel-dev/drossel/node/strict"
 )
@@ -254,6 +256,61 @@ func TestKinds(t *testing.T) {
 			t.Errorf("kind %d is %q", k, text)
 		} else {
 			seen[text] = true
+		}
+	}
+}
+
+// TestApproximate: counters admit no more than there is in a window, however many ask at once, are taken off again by who is denied, and end.
+func TestApproximate(t *testing.T) {
+	s := newServer(t).start()
+	admin := s.admin()
+	c := open(t, s.url())
+	limits := []bucket.Limit{
+		{Algorithm: bucket.FixedWindow, Count: 100, Per: 1000 * time.Hour, Burst: 100, Tag: 1},
+		{Algorithm: bucket.CalendarWindow, Calendar: bucket.Year, Count: 60, Burst: 60, Tag: 2},
+	}
+	do := func(what redis.Do, costs ...int64) redis.Reply {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), generous)
+		defer cancel()
+		r, err := c.Ask(ctx, &redis.Ask{Do: what, Policy: "api", ID: idOf(1), Limits: limits, Costs: costs, Approximate: true, Taken: bucket.Instant(time.Now().UnixNano())})
+		if err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	within(t, "server", func() bool { return !c.Stats()[0].Open })
+	var allowed atomic.Int64
+	var callers sync.WaitGroup
+	for range 32 {
+		callers.Go(func() {
+			for range 4 {
+				if do(redis.Take, 1, 1).Decision.Allowed {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	n := allowed.Load()
+	if left := do(redis.Look, 0, 0); n > 60 || n < 28 || left.Which != 1 || left.Decision.Remaining != 60-n {
+		t.Errorf("%d are admitted of 60; then %+v", n, left)
+	}
+	do(redis.Give, 5, 5)
+	if left := do(redis.Look, 0, 0); left.Decision.Remaining != 65-n {
+		t.Errorf("after five came back %+v", left)
+	}
+	do(redis.Debit, 90, 90)
+	if d := do(redis.Take, 1, 1).Decision; d.Allowed || d.RetryAfter <= 0 {
+		t.Errorf("%+v", d)
+	}
+	keys, err := admin.Do(t.Context(), admin.B().Keys().Pattern("drossel:{*").Build()).AsStrSlice()
+	if err != nil || len(keys) != 2 {
+		t.Errorf("%q, %v", keys, err)
+	}
+	for _, key := range keys {
+		if ttl, err := admin.Do(t.Context(), admin.B().Pttl().Key(key).Build()).AsInt64(); err != nil || ttl <= 0 || ttl > 367*24*3600_000 {
+			t.Errorf("%s is there for %d ms more, %v", key, ttl, err)
 		}
 	}
 }
