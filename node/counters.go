@@ -25,6 +25,7 @@ const (
 	decidedBySample
 	decidedByRedis
 	decidedByDenial // of Redis, a moment ago
+	decidedByChunk  // fetched from it
 	decidedInShadow // beside the check that it was made with
 	wheres
 )
@@ -208,9 +209,9 @@ type PolicyStats struct {
 	Allowed, Denied uint64
 	// Own of them were decided here, by the owner of the key; Lease here as well, with tokens that the owner lent,
 	// DenyLease by its word that there are none for a while, and Sample by the verdict on a check before. Forwarded ones
-	// were decided by another node, Redis ones by Redis, RedisDenial ones by what that had denied a moment before, and ByRule ones by a
-	// failure rule. Together they are all.
-	Own, Lease, DenyLease, Sample, Forwarded, Redis, RedisDenial, ByRule uint64
+	// were decided by another node, Redis ones by Redis, RedisDenial ones by what that had denied a moment before,
+	// Prefetched ones by what was fetched from it, and ByRule ones by a failure rule. Together they are all.
+	Own, Lease, DenyLease, Sample, Forwarded, Redis, RedisDenial, Prefetched, ByRule uint64
 	// ShadowAllowed and ShadowDenied are what limits in shadow mode said of checks that were admitted. They come on top.
 	ShadowAllowed, ShadowDenied uint64
 }
@@ -223,7 +224,7 @@ func (c *counts) snapshot(name string) PolicyStats {
 	sums := [wheres]*uint64{
 		decidedHere: &p.Own, decidedElsewhere: &p.Forwarded, decidedByRule: &p.ByRule,
 		decidedByLease: &p.Lease, decidedByDenyLease: &p.DenyLease, decidedBySample: &p.Sample,
-		decidedByRedis: &p.Redis, decidedByDenial: &p.RedisDenial,
+		decidedByRedis: &p.Redis, decidedByDenial: &p.RedisDenial, decidedByChunk: &p.Prefetched,
 	}
 	for i := range c.stripes {
 		for w := range sums {

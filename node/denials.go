@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket"
-	"github.com/drossel-dev/drossel/bucket/policy"
-	"github.com/drossel-dev/drossel/bucket/redis"
 	"github.com/drossel-dev/drossel/bucket/table"
 )
 
@@ -39,56 +37,60 @@ const (
 
 func (ds *denials) shard(id bucket.ID) *denialShard { return &ds.shards[id.Hi%denialShards] }
 
-// learn remembers what was denied to a question that was sent at an instant.
-func (ds *denials) learn(pl *plan, q *question, sent bucket.Instant, r redis.Reply) {
+// learn remembers what was denied to a question that was sent at an instant, about one of the groups of a key, or all of them.
+func (ds *denials) learn(pl *plan, id bucket.ID, cost int64, each []int64, sent bucket.Instant, told bucket.Decision, which int) {
 	life := denialLife
-	if !r.Decision.Never() {
-		life = min(life, bucket.Instant(r.Decision.RetryAfter))
+	if !told.Never() {
+		life = min(life, bucket.Instant(told.RetryAfter))
 	}
-	one := &denial{pl.group, q.cost, q.each, r.Decision, r.Which, sent, sent + life}
-	s := ds.shard(q.id)
+	one := &denial{pl.group, cost, each, told, which, sent, sent + life}
+	s := ds.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
 		s.byID = make(map[bucket.ID]*denial)
 	}
-	if _, known := s.byID[q.id]; !known && len(s.byID) >= maxDenials {
-		for id, other := range s.byID { // those that are over, and if there are none any
-			if delete(s.byID, id); other.ends > sent {
+	was := s.byID[id]
+	if was != nil && was.group == pl.group && sent < was.ends && was.covers(cost, each) && !told.Never() {
+		return // it denies more
+	}
+	if was == nil && len(s.byID) >= maxDenials {
+		for old, other := range s.byID { // those that are over, and if there are none any
+			if delete(s.byID, old); other.ends > sent {
 				break
 			}
 		}
 	}
-	s.byID[q.id] = one
+	s.byID[id] = one
 }
 
-// denies says whether a question is denied by what is remembered.
-func (ds *denials) denies(pl *plan, q *question, now bucket.Instant, d *policy.Decision) bool {
-	s := ds.shard(q.id)
+// find returns what is remembered that denies such costs as well.
+func (ds *denials) find(pl *plan, id bucket.ID, cost int64, each []int64, now bucket.Instant) (a bucket.Decision, which int, ok bool) {
+	s := ds.shard(id)
 	s.mu.Lock()
-	one := s.byID[q.id]
+	one := s.byID[id]
 	s.mu.Unlock()
-	if one == nil || one.group != pl.group || now < one.at || now >= one.ends || !one.covers(q) {
-		return false
+	if one == nil || one.group != pl.group || now < one.at || now >= one.ends || !one.covers(cost, each) {
+		return a, 0, false
 	}
-	a, ago := one.told, time.Duration(now-one.at)
+	a = one.told
+	ago := time.Duration(now - one.at)
 	if !a.Never() {
 		a.RetryAfter -= ago
 	}
 	a.ResetAfter = max(0, a.ResetAfter-ago)
-	pl.tell(d, a, one.which, policy.Redis, pl.node.name)
-	return true
+	return a, one.which, true
 }
 
-// covers says whether a question asks for as much as the one that was denied, at least.
-func (one *denial) covers(q *question) bool {
-	if len(q.each) == 0 && len(one.each) == 0 {
-		return q.cost >= one.cost
+// covers says whether as much is asked for as was denied, at least.
+func (one *denial) covers(cost int64, each []int64) bool {
+	if len(each) == 0 && len(one.each) == 0 {
+		return cost >= one.cost
 	}
-	if len(q.each) != len(one.each) {
+	if len(each) != len(one.each) {
 		return false
 	}
-	for i, c := range q.each {
+	for i, c := range each {
 		if c < one.each[i] {
 			return false
 		}

@@ -24,7 +24,8 @@ type pledge struct {
 	aside lease.Hold
 	owner *link          // heldElsewhere
 	taken bucket.Instant // heldInStore: when, there
-	op    uint64         // the take that Redis has not answered, if the question is asked instead of it
+	shard shard          // where
+	op    strictOp       // the take that Redis has not answered, if the question is asked instead of it
 	by    where          // who has decided
 }
 
@@ -82,9 +83,9 @@ func (h *pledge) stands(now bucket.Instant) bool { return h.at == heldNowhere ||
 func (n *Node) end(pl *plan, q *question, now bucket.Instant, commit bool) bool {
 	switch {
 	case q.instead && commit && q.hold.at != heldNowhere:
-		n.oweStore(pl, q, q.hold.op)
+		n.oweStore(pl, q.hold.op, q.hold.costs)
 	case q.instead:
-		n.ops.end(q.id, q.hold.op)
+		n.ops.end(q.hold.op.shard.id, q.hold.op.number)
 	}
 	switch h := q.hold; h.at {
 	case heldInStore:

@@ -45,7 +45,7 @@ func (n *Node) Start(ctx context.Context) error {
 		run = append(run, n.governor.run, n.governor.copyChanges, n.settle)
 	}
 	if n.cfg.Strict != nil {
-		run = append(run, n.settleStore, n.giveAllBack, n.giveAllBack, n.giveAllBack)
+		run = append(run, n.settleStore, n.keepChunks, n.giveAllBack, n.giveAllBack, n.giveAllBack)
 	}
 	for _, f := range run {
 		n.goroutines.Go(func() { f(life) })
@@ -212,7 +212,8 @@ func (n *Node) Leave(ctx context.Context) error {
 	}
 	n.awaitReturns(ctx)
 	n.awaitSilence(ctx)
-	if await(ctx, func() bool { return n.storeDebts.count.Load() == 0 }); n.storeDebts.count.Load() > 0 {
+	n.returnChunks(never)
+	if await(ctx, func() bool { return n.giving.Load() <= 0 && n.storeDebts.count.Load() == 0 }); n.storeDebts.count.Load() > 0 {
 		n.log.Warn("redis has not been told of all that was admitted here while it could not be asked", "keys", n.storeDebts.count.Load())
 	}
 	return errors.Join(err, n.membership.Leave(ctx))

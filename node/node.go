@@ -73,8 +73,10 @@ type Node struct {
 	ops        ops    // asked of Redis
 	asker      string // of these
 	denials    denials
+	chunks     chunks
 	storeDebts storeDebts
 	gives      chan *redis.Ask
+	giving     atomic.Int64 // that are waiting there, or under way
 	specials   specials
 	entering   sync.Mutex // held while entries of the limits store are numbered
 	savings    savings

@@ -8,7 +8,6 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/redis"
-	"github.com/drossel-dev/drossel/bucket/table"
 )
 
 // storeDebts are what was admitted here while Redis could not be asked, and not charged there yet. The zero value is ready for use.
@@ -20,11 +19,11 @@ type storeDebts struct {
 
 // storeDebt is what is owed of one group.
 type storeDebt struct {
-	policy string
-	group  *table.Group // pinned
-	sum    []int64      // of what Redis was not asked for, or has said that it was not done
-	unsure []storeBill  // takes that may have been done
-	bill   storeBill    // a part of sum that is under way: the same until it is settled
+	plan   *plan
+	limits []bucket.Limit // as divided
+	sum    []int64        // of what Redis was not asked for, or has said that it was not done
+	unsure []storeBill    // takes that may have been done
+	bill   storeBill      // a part of sum that is under way: the same until it is settled
 }
 
 // storeBill is a debit with its number; 0 is none.
@@ -37,33 +36,32 @@ type storeBill struct {
 const maxUnsure = 1024
 
 // oweStore notes what was admitted in place of Redis, which op may have taken after all.
-func (n *Node) oweStore(pl *plan, q *question, op uint64) {
-	costs := pl.costsOf(q)
+func (n *Node) oweStore(pl *plan, op strictOp, costs []int64) {
+	id := op.shard.id
 	ds := &n.storeDebts
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	if ds.byID == nil {
 		ds.byID = make(map[bucket.ID]*storeDebt)
 	}
-	d := ds.byID[q.id]
+	d := ds.byID[id]
 	switch {
 	case d == nil && len(ds.byID) >= maxOwed:
-		n.ops.end(q.id, op)
+		n.ops.end(id, op.number)
 		n.counters.storeDropped.Add(1)
 		return
 	case d == nil:
-		d = &storeDebt{policy: pl.name, group: pl.group, sum: make([]int64, len(costs))}
-		d.group.Pin()
-		ds.byID[q.id] = d
+		d = &storeDebt{plan: pl, limits: op.shard.limits, sum: make([]int64, len(costs))}
+		ds.byID[id] = d
 		ds.count.Store(int64(len(ds.byID)))
-	case d.group != pl.group: // what is owed goes by the limits that are now
-		d.turn(pl.group)
+	case d.plan != pl: // what is owed goes by the limits that are now
+		d.turn(pl, op.shard.limits)
 	}
-	if op != 0 && len(d.unsure) < maxUnsure {
-		d.unsure = append(d.unsure, storeBill{op, costs})
+	if op.number != 0 && len(d.unsure) < maxUnsure {
+		d.unsure = append(d.unsure, storeBill{op.number, costs})
 		return
 	}
-	n.ops.end(q.id, op)
+	n.ops.end(id, op.number)
 	add(d.sum, costs)
 }
 
@@ -74,13 +72,13 @@ func add(sum, costs []int64) {
 }
 
 // turn makes a debt one by other limits: of those with the same tags.
-func (d *storeDebt) turn(g *table.Group) {
-	was := d.group.Limits()
+func (d *storeDebt) turn(pl *plan, limits []bucket.Limit) {
+	was := d.limits
 	move := func(costs []int64) []int64 {
-		out := make([]int64, len(g.Limits()))
+		out := make([]int64, len(limits))
 		for i := range out {
 			for j := range costs {
-				if was[j].Tag == g.Limits()[i].Tag {
+				if was[j].Tag == limits[i].Tag {
 					out[i] = costs[j]
 				}
 			}
@@ -94,9 +92,7 @@ func (d *storeDebt) turn(g *table.Group) {
 	if d.bill.number != 0 {
 		d.bill.costs = move(d.bill.costs)
 	}
-	g.Pin()
-	d.group.Release()
-	d.group = g
+	d.plan, d.limits = pl, limits
 }
 
 // settleStore charges in Redis what is owed there, until ctx ends.
@@ -168,7 +164,10 @@ func (n *Node) storeBill(id bucket.ID) (a *redis.Ask, number uint64, ok bool) {
 	if d == nil {
 		return nil, 0, false
 	}
-	a = &redis.Ask{Do: redis.Debit, Policy: d.policy, ID: id, Limits: d.group.Limits()}
+	s := &d.plan.strictness
+	a = &redis.Ask{
+		Do: redis.Debit, Policy: d.plan.name, ID: id, Limits: d.limits, Approximate: s.Approximate, Replicas: s.WaitReplicas,
+	}
 	switch {
 	case len(d.unsure) > 0:
 		a.Costs, number = d.unsure[0].costs, d.unsure[0].number
@@ -203,7 +202,6 @@ func (n *Node) storePaid(id bucket.ID, number uint64) (more bool) {
 		more = more || c > 0
 	}
 	if !more {
-		d.group.Release()
 		delete(ds.byID, id)
 		ds.count.Store(int64(len(ds.byID)))
 	}

@@ -26,8 +26,11 @@ type plan struct {
 	rule    *rule  // of the policy; nil if inline or in shadow mode
 	leased  bool   // its groups may be lent
 	strict  bool   // Redis decides
-	limits  []policy.Limit
-	group   *table.Group
+
+	strictness policy.Strictness // how
+	shards     [][]bucket.Limit  // the limits of each of the groups in Redis that a key has, if there are several
+	limits     []policy.Limit
+	group      *table.Group
 
 	plain  bool      // all limits cost a request the same, and nothing is weighed
 	spoken []speaker // by limit
@@ -50,7 +53,7 @@ type speaker struct {
 // newPlan interns the limits of a variant of a policy, or, by the name of an entry, those of keys that have it.
 func (n *Node) newPlan(p *policy.Policy, version uint64, c *counts, m *memo, entry uint64) (*plan, error) {
 	pl := &plan{
-		node: n, version: version, entry: entry, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(), strict: p.IsStrict(),
+		node: n, version: version, entry: entry, name: p.Name, policy: p, limits: p.Limits, leased: p.Leased(), strict: p.IsStrict(), strictness: p.Strict,
 		counts: c, memo: m,
 	}
 	if entry == 0 {
@@ -58,6 +61,9 @@ func (n *Node) newPlan(p *policy.Policy, version uint64, c *counts, m *memo, ent
 	}
 	if err := pl.intern(); err != nil {
 		return nil, err
+	}
+	if n := pl.strictness.Shards; n > 1 {
+		pl.shards = sharded(pl.group.Limits(), n)
 	}
 	pl.shares = new(shares)
 	runtime.AddCleanup(pl, pinned.release, pinned{pl.group, pl.shares}) // checks under way may outlive the set of policies

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -22,10 +23,16 @@ type Strict interface {
 // strictPart is which part of its deadline a check gives to Redis: the rest is for whoever decides if that does not answer.
 const strictPart = 2.0 / 3
 
-// strictly decides a check by limits that are strict: by what Redis has denied a moment ago, or by Redis, and if that can't be asked by the
-// limits' rules. The error is that of ctx.
+// strictOp is a take of which nobody knows if it was done, or only where one would have been if its number is 0.
+type strictOp struct {
+	shard  shard
+	number uint64
+}
+
+// strictly decides a check by limits that are strict: by what this node has fetched, by what Redis has denied a moment ago, or by Redis, and
+// if that can't be asked by the limits' rules. The error is that of ctx.
 func (pl *plan) strictly(ctx context.Context, q *question, req *policy.Request, d *policy.Decision) error {
-	if pl.denied(q, d) {
+	if pl.strictness.Prefetch <= 1 && pl.denied(q, d) {
 		return nil
 	}
 	until, inTime := pl.node.until(ctx)
@@ -35,11 +42,33 @@ func (pl *plan) strictly(ctx context.Context, q *question, req *policy.Request, 
 // denied says whether Redis has denied as much a moment ago, and decides so.
 func (pl *plan) denied(q *question, d *policy.Decision) bool {
 	n := pl.node
-	if !n.denials.denies(pl, q, n.clock.Now(), d) {
+	if pl.tooMuch(q) { // that is another answer
 		return false
 	}
-	pl.count(q, false, decidedByDenial)
-	return true
+	a, which, ok := n.denials.find(pl, q.id, q.cost, q.each, n.clock.Now())
+	if ok {
+		pl.tell(d, a, which, policy.Redis, n.name)
+		pl.count(q, false, decidedByDenial)
+	}
+	return ok
+}
+
+// tooMuch says whether a question asks for more than a group in Redis ever has.
+func (pl *plan) tooMuch(q *question) bool {
+	n := int64(len(pl.shards))
+	if n <= 1 {
+		return pl.never(q) >= 0
+	}
+	for i, l := range pl.group.Limits() {
+		cost := q.cost
+		if len(q.each) > 0 {
+			cost = q.each[i]
+		}
+		if cost > (l.Burst+n-1)/n {
+			return true
+		}
+	}
+	return false
 }
 
 // askAll asks Redis, and then goes by the rules.
@@ -51,44 +80,102 @@ func (pl *plan) askAll(ctx context.Context, q *question, req *policy.Request, un
 	return pl.instead(ctx, q, req, op, until, inTime, d)
 }
 
-// askStrict asks Redis. If it has not decided op is the take of which nobody knows if it was done, or 0. The error is that of ctx.
-func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration, d *policy.Decision) (op uint64, decided bool, err error) {
+// askStrict asks Redis, or takes from what was fetched. The error is that of ctx.
+func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration, d *policy.Decision) (op strictOp, decided bool, err error) {
 	n := pl.node
+	first := 0
+	if len(pl.shards) > 1 {
+		first = rand.IntN(len(pl.shards))
+	}
+	op.shard = pl.shard(q, first)
 	patience := min(until-n.elapsed(), time.Duration(strictPart*float64(n.cfg.Deadline)))
 	if n.cfg.Strict == nil || patience <= 0 {
-		return 0, false, nil
-	}
-	a := redis.Ask{Do: redis.Look, Policy: pl.name, ID: q.id, Limits: pl.group.Limits(), Costs: pl.costsOf(q)}
-	if !q.look {
-		a.Do, a.Op = redis.Take, n.ops.begin(q.id, n.asker)
+		return op, false, nil
 	}
 	asking, done := context.WithTimeout(ctx, patience)
-	sent := n.clock.Now()
-	r, err := n.cfg.Strict.Ask(asking, &a)
-	done()
-	if err == nil {
-		if n.ops.end(q.id, a.Op.Number); !r.Decision.Allowed {
-			n.denials.learn(pl, q, sent, r)
-		} else if q.hold != nil {
-			q.hold.at, q.hold.ends, q.hold.taken = heldInStore, never, r.At
+	defer done()
+	if pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && len(q.each) == 0 {
+		if pl.spend(asking, q, op.shard, d) {
+			return op, true, nil
 		}
-		pl.tell(d, r.Decision, r.Which, policy.Redis, n.name)
-		pl.count(q, d.Allowed, decidedByRedis)
-		return 0, true, nil
+		if pl.denied(q, d) {
+			return op, true, nil
+		}
 	}
-	if ctx.Err() != nil || q.look || errors.Is(err, redis.ErrNotDone) {
-		n.ops.end(q.id, a.Op.Number)
-		return 0, false, ctx.Err()
+	var sum shardSum
+	for i := range max(1, len(pl.shards)) {
+		sh := op.shard
+		if i > 0 {
+			sh = pl.shard(q, (first+i)%len(pl.shards))
+		}
+		r, unsure, err := pl.askShard(asking, q, sh, pl.costsOf(q), 0)
+		switch {
+		case err == nil && r.Decision.Allowed && !q.look:
+			if q.hold != nil {
+				q.hold.at, q.hold.ends, q.hold.taken, q.hold.shard = heldInStore, never, r.At, sh
+			}
+			pl.tell(d, sum.with(pl, r), r.Which, policy.Redis, n.name)
+			pl.count(q, true, decidedByRedis)
+			return op, true, nil
+		case err == nil:
+			sum.add(r)
+		case ctx.Err() != nil:
+			n.ops.end(sh.id, unsure)
+			return op, false, ctx.Err()
+		default:
+			return strictOp{sh, unsure}, false, nil
+		}
 	}
-	return a.Op.Number, false, nil
+	if !sum.told.Allowed && len(pl.shards) > 1 {
+		n.denials.learn(pl, q.id, q.cost, q.each, sum.sent, sum.told, sum.which)
+	}
+	pl.tell(d, sum.told, sum.which, policy.Redis, n.name)
+	pl.count(q, d.Allowed, decidedByRedis)
+	return op, true, nil
+}
+
+// asked is what Redis has said, to what was sent at an instant of the decision clock.
+type asked struct {
+	redis.Reply
+	sent bucket.Instant
+}
+
+// askShard asks for one group. If nobody knows if it was done unsure is its number, which is open.
+func (pl *plan) askShard(ctx context.Context, q *question, sh shard, costs []int64, chunk time.Duration) (r asked, unsure uint64, err error) {
+	n := pl.node
+	r.sent = n.clock.Now()
+	if chunk == 0 && len(pl.shards) > 1 && !pl.tooMuch(q) {
+		if a, which, ok := n.denials.find(pl, sh.id, q.cost, q.each, r.sent); ok {
+			r.Decision, r.Which = a, which
+			return r, 0, nil
+		}
+	}
+	a := redis.Ask{
+		Do: redis.Look, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: costs, Chunk: chunk,
+		Approximate: pl.strictness.Approximate, Replicas: pl.strictness.WaitReplicas,
+	}
+	if !q.look {
+		a.Do, a.Op = redis.Take, n.ops.begin(sh.id, n.asker)
+	}
+	if r.Reply, err = n.cfg.Strict.Ask(ctx, &a); err == nil {
+		if n.ops.end(sh.id, a.Op.Number); !r.Decision.Allowed {
+			n.denials.learn(pl, sh.id, slices.Max(costs), q.each, r.sent, r.Decision, r.Which)
+		}
+		return r, 0, nil
+	}
+	if q.look || errors.Is(err, redis.ErrNotDone) {
+		n.ops.end(sh.id, a.Op.Number)
+		return r, 0, err
+	}
+	return r, a.Op.Number, err
 }
 
 // instead decides by the rules of the limits, because Redis can't be asked: of those that go on locally by the bucket that the owner of the
 // key has of them in memory. What that admits is owed to Redis, unless the take op, of which nobody knows, was done.
-func (pl *plan) instead(ctx context.Context, q *question, req *policy.Request, op uint64, until time.Duration, inTime bool, d *policy.Decision) error {
+func (pl *plan) instead(ctx context.Context, q *question, req *policy.Request, op strictOp, until time.Duration, inTime bool, d *policy.Decision) error {
 	n := pl.node
 	if pl.rules.denies >= 0 || pl.rules.locals == 0 {
-		n.ops.end(q.id, op)
+		n.ops.end(op.shard.id, op.number)
 		pl.unreachable(n.view.Load(), q, d)
 		return nil
 	}
@@ -110,11 +197,11 @@ func (pl *plan) instead(ctx context.Context, q *question, req *policy.Request, o
 	}
 	switch {
 	case err != nil || !d.Allowed || q.look:
-		n.ops.end(q.id, op)
+		n.ops.end(op.shard.id, op.number)
 	case q.hold != nil:
 		q.hold.op = op // it is owed when it is committed
 	default:
-		n.oweStore(pl, q, op)
+		n.oweStore(pl, op, pl.costsOf(q))
 	}
 	if !d.Degraded && err == nil { // else it was counted
 		d.Degraded = true
@@ -125,10 +212,18 @@ func (pl *plan) instead(ctx context.Context, q *question, req *policy.Request, o
 
 // giveBack has given back what Redis has taken for a check that others have denied.
 func (pl *plan) giveBack(q *question) {
-	a := &redis.Ask{Do: redis.Give, Policy: pl.name, ID: q.id, Limits: pl.group.Limits(), Costs: q.hold.costs, Taken: q.hold.taken}
+	pl.give(q.hold.shard, q.hold.costs, q.hold.taken)
+}
+
+func (pl *plan) give(sh shard, costs []int64, taken bucket.Instant) {
+	a := &redis.Ask{
+		Do: redis.Give, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: costs, Taken: taken, Approximate: pl.strictness.Approximate,
+	}
+	pl.node.giving.Add(1)
 	select {
 	case pl.node.gives <- a:
 	default: // far too many: it counts as used
+		pl.node.giving.Add(-1)
 	}
 }
 
@@ -147,6 +242,7 @@ func (n *Node) giveAllBack(ctx context.Context) {
 				n.log.Debug("what a check has not used was not given back to redis", "policy", a.Policy, "error", err)
 			}
 			done()
+			n.giving.Add(-1)
 		}
 	}
 }

@@ -102,6 +102,9 @@ policies:
   both: {key: [user], with: [spend, free], consistency: strict, limits: [{rate: 20/d}]}
   tried: {key: [user], consistency: strict, limits: [{rate: 20/d}, {name: half, rate: 10/d, shadow: true}]}
   free: {key: [tenant], limits: [{rate: 3/d}]}
+  split: {key: [], consistency: strict, strict: {shards: 8}, limits: [{rate: 1003/30d}, {name: all, rate: 900/30d, algorithm: fixed_window}]}
+  chunks: {key: [user], consistency: strict, strict: {prefetch: 50}, limits: [{quota: 1000/year}]}
+  flow: {key: [user], consistency: strict, strict: {prefetch: 20}, limits: [{rate: 100/s, burst: 100}]}
 `
 
 // strictCluster starts nodes that ask one store.
@@ -406,4 +409,152 @@ func TestStrictNeedsStore(t *testing.T) {
 	if _, err := n.Apply(t.Context(), "test.yaml", strictSet); !errors.Is(err, policy.ErrInvalidPolicy) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestStrictShards: the shards of a limit admit all of it and no more, a look adds them up, and what was admitted without them is charged.
+func TestStrictShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 2)
+		ask := func(i int, cost int64, look bool) policy.Decision {
+			t.Helper()
+			return check(t, nodes[i%2], policy.Request{Policy: "split", Cost: cost, CheckOnly: look})
+		}
+		if d := ask(0, 1, true); !d.Allowed || d.Remaining != 900 || d.Limit != 900 {
+			t.Errorf("%+v, want 900", d)
+		}
+		admitted := int64(0)
+		for i := range 500 {
+			if d := ask(i, 1, false); !d.Allowed || d.DecidedBy != policy.Redis {
+				t.Fatalf("check %d: %+v", i, d)
+			}
+			admitted++
+		}
+		if d := ask(0, 1, true); d.Remaining != 400 {
+			t.Errorf("after 500 of 900 a look has %+v", d)
+		}
+		s.set(gone)
+		for i := range 10 {
+			if d := ask(i, 1, false); !d.Allowed || !d.Degraded {
+				t.Fatalf("check %d: %+v", i, d)
+			}
+			admitted++
+		}
+		s.set(lossy)
+		for i := range 10 {
+			if d := ask(i, 1, false); !d.Allowed || !d.Degraded {
+				t.Fatalf("check %d: %+v", i, d)
+			}
+			admitted++
+		}
+		s.set(fine)
+		time.Sleep(2 * time.Second)
+		if d := ask(0, 1, true); d.Remaining != 380 {
+			t.Errorf("after 520 of 900 a look has %+v", d)
+		}
+		for i := range 400 {
+			if d := ask(i, 1, false); d.Allowed {
+				admitted++
+			}
+		}
+		if admitted != 900 {
+			t.Errorf("%d admitted, want 900", admitted)
+		}
+		calls := s.calls.Load()
+		if d := ask(0, 1, false); d.Allowed || s.calls.Load() != calls {
+			t.Errorf("%+v, %d calls", d, s.calls.Load()-calls)
+		}
+		if d := ask(0, 500, false); d.Allowed || !d.Never {
+			t.Errorf("more than a shard has: %+v", d)
+		}
+	})
+}
+
+// TestStrictPrefetch: nodes that fetch chunks admit all of a quota and no more, ask seldom, and give back what they don't use.
+func TestStrictPrefetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, s := strictCluster(t, 2)
+		ask := func(i int, cost int64) policy.Decision {
+			t.Helper()
+			return check(t, nodes[i%2], policy.Request{Policy: "chunks", Key: "ann", Cost: cost})
+		}
+		for i := range 10 {
+			if d := ask(i, 1); !d.Allowed || d.DecidedBy != policy.Redis {
+				t.Fatalf("check %d: %+v", i, d)
+			}
+		}
+		if n := s.takes.Load(); n != 2 {
+			t.Errorf("%d calls for ten checks at two nodes", n)
+		}
+		if left := s.left(t, nodes[0], "chunks", "ann"); left != 900 {
+			t.Errorf("%d are left, want 900", left)
+		}
+		time.Sleep(2 * time.Second)
+		if left := s.left(t, nodes[0], "chunks", "ann"); left != 990 {
+			t.Errorf("%d are left when the rest has come back, want 990", left)
+		}
+		var allowed atomic.Int64
+		var callers sync.WaitGroup
+		for i := range 32 {
+			callers.Go(func() {
+				for range 40 {
+					if ask(i, 1).Allowed {
+						allowed.Add(1)
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+		}
+		callers.Wait()
+		time.Sleep(2 * time.Second)
+		if left := s.left(t, nodes[0], "chunks", "ann"); allowed.Load()+left != 990 {
+			t.Errorf("%d were admitted and %d are left of 990", allowed.Load(), left)
+		}
+		for i := range 200 {
+			if ask(i, 1).Allowed {
+				allowed.Add(1)
+			}
+		}
+		if allowed.Load() != 990 {
+			t.Errorf("%d admitted, want 990", allowed.Load())
+		}
+		if d := ask(0, 2000); !d.Never {
+			t.Errorf("%+v", d)
+		}
+		check(t, nodes[0], policy.Request{Policy: "chunks", Key: "bob"})
+		if err := nodes[0].Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.left(t, nodes[1], "chunks", "bob"); left != 999 {
+			t.Errorf("%d are left after the node has gone, want 999", left)
+		}
+	})
+}
+
+// TestStrictPrefetchFlows: chunks of a bucket that fills again admit in no span more than the bucket would.
+func TestStrictPrefetchFlows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, _ := strictCluster(t, 2)
+		var times []time.Duration // at which one was admitted
+		begun := time.Now()
+		for i := range 4000 {
+			wait := time.Duration(i%7) * time.Millisecond
+			if i%500 < 30 { // now and then nobody asks for a while, with chunks out
+				wait = 60 * time.Millisecond
+			}
+			time.Sleep(wait)
+			if check(t, nodes[i/3%2], policy.Request{Policy: "flow", Key: "ann"}).Allowed {
+				times = append(times, time.Since(begun))
+			}
+		}
+		if len(times) < 1000 {
+			t.Errorf("only %d were admitted", len(times))
+		}
+		for i := range times {
+			for j := i; j < len(times); j++ {
+				if most := 100 + int64((times[j]-times[i])/(10*time.Millisecond)) + 1; int64(j-i+1) > most {
+					t.Fatalf("%d were admitted from %v to %v, want %d at the most", j-i+1, times[i], times[j], most)
+				}
+			}
+		}
+	})
 }

@@ -146,7 +146,7 @@ func (legs together) askStrict(ctx context.Context, until time.Duration, inTime 
 func (l *leg) askShadow(ctx context.Context, until time.Duration) {
 	n := l.plan.node
 	op, decided, err := l.plan.askStrict(ctx, &l.q, min(until, n.elapsed()+shadowPatience), &l.d)
-	n.ops.end(l.q.id, op)
+	n.ops.end(op.shard.id, op.number)
 	if l.done, l.err = decided, err; !decided && err == nil {
 		l.err = errUnseen
 	}

@@ -2,10 +2,13 @@ package policy
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/drossel-dev/drossel/bucket"
+	"github.com/drossel-dev/drossel/bucket/redis"
 )
 
 // Strictness says how Redis decides a policy whose limits are Strict. The zero value is one exact call for each check.
@@ -66,6 +69,15 @@ func (r *reader) strictness(n *yaml.Node, where string) (s Strictness) {
 	return s
 }
 
+// tooSlow says whether one of n shards of a token bucket can't be decided by Redis.
+func tooSlow(l bucket.Limit, n int) bool {
+	if l.Per > math.MaxInt64/time.Duration(n) {
+		return true
+	}
+	l.Per *= time.Duration(n)
+	return redis.WhyNot(&l) != ""
+}
+
 // wrongStrictness says what is wrong with how Redis decides.
 func (p *Policy) wrongStrictness() (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, "strict: "+fmt.Sprintf(format, args...)) }
@@ -94,6 +106,8 @@ func (p *Policy) wrongStrictness() (wrong []string) {
 				say("limit %d is a pacer, and what it spaces would come from %d at once: leave shards out", i+1, s.Shards)
 			case s.Shards > 1 && l.Burst > 0 && l.Burst < int64(s.Shards):
 				say("limit %d admits %d at a time, which is not one for each of %d shards", i+1, l.Burst, s.Shards)
+			case s.Shards > 1 && l.Algorithm == bucket.TokenBucket && tooSlow(l.Limit, s.Shards):
+				say("limit %d is too slow for %d shards: in each a token would come less often than Redis can count", i+1, s.Shards)
 			case s.Prefetch > 1 && !windows && l.Algorithm != bucket.TokenBucket:
 				say("limit %d is a %v, which counts when each request came: leave prefetch out", i+1, l.Algorithm)
 			case s.Prefetch > 1 && l.Burst > 0 && s.Prefetch > l.Burst/int64(max(1, s.Shards)):

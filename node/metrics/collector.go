@@ -46,9 +46,10 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		counter(decided, p.Sample, p.Policy, "sample")
 		counter(decided, p.Forwarded, p.Policy, "forwarded")
 		counter(decided, p.ByRule, p.Policy, "rule")
-		if p.Redis+p.RedisDenial > 0 {
+		if p.Redis+p.RedisDenial+p.Prefetched > 0 {
 			counter(decided, p.Redis, p.Policy, "redis")
 			counter(decided, p.RedisDenial, p.Policy, "redis_denial")
+			counter(decided, p.Prefetched, p.Policy, "redis_chunk")
 		}
 		if p.ShadowAllowed+p.ShadowDenied > 0 {
 			counter(shadow, p.ShadowAllowed, p.Policy, "allowed")

@@ -83,7 +83,7 @@ type counted struct{}
 func (counted) Stats() node.Stats {
 	return node.Stats{
 		Policies: []node.PolicyStats{{
-			Policy: "api", Allowed: 12, Denied: 9, Own: 1, Lease: 2, DenyLease: 3, Sample: 4, Forwarded: 5, ByRule: 6, Redis: 7, RedisDenial: 8,
+			Policy: "api", Allowed: 12, Denied: 9, Own: 1, Lease: 2, DenyLease: 3, Sample: 4, Forwarded: 5, ByRule: 6, Redis: 7, RedisDenial: 8, Prefetched: 9,
 			ShadowAllowed: 82, ShadowDenied: 83,
 		}},
 		Purses: 7, LeaseRequestsSent: 8, LeaseRequestsReceived: 9,
@@ -112,6 +112,7 @@ drossel_checks_decided_total{policy="api",where="forwarded"} 5
 drossel_checks_decided_total{policy="api",where="lease"} 2
 drossel_checks_decided_total{policy="api",where="own"} 1
 drossel_checks_decided_total{policy="api",where="redis"} 7
+drossel_checks_decided_total{policy="api",where="redis_chunk"} 9
 drossel_checks_decided_total{policy="api",where="redis_denial"} 8
 drossel_checks_decided_total{policy="api",where="rule"} 6
 drossel_checks_decided_total{policy="api",where="sample"} 4

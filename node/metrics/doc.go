@@ -2,14 +2,14 @@
 //
 // It is apart from package node so that embedding a node does not compile the Prometheus client. Labels come from
 // configuration and from a fixed set of words, never from a request, so the number of series is known beforehand: ten
-// for each policy, twelve if it is strict, some fifty besides, and two histograms.
+// for each policy, 13 if it is strict, some fifty besides, and two histograms.
 //
 // The part of checks that were decided where they were asked is
 //
-//	sum(rate(drossel_checks_decided_total{where=~"own|lease|deny_lease|sample|redis_denial"}[1m]))
+//	sum(rate(drossel_checks_decided_total{where=~"own|lease|deny_lease|sample|redis_denial|redis_chunk"}[1m]))
 //	/ sum(rate(drossel_checks_decided_total[1m]))
 //
-// In decisions decided_by says owner for own and forwarded, redis for redis_denial, and local for rule; the other words are the same. While
+// In decisions decided_by says owner for own and forwarded, redis for redis_denial and redis_chunk, and local for rule; the other words are the same. While
 // keys are hot own, lease and deny_lease make up nearly all; drossel_lease_tokens_burned_total stands still unless
 // nodes crash, and recalls are rare.
 //
