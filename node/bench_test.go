@@ -114,3 +114,56 @@ func BenchmarkStored(b *testing.B) {
 	b.ReportMetric(float64(took[1].Nanoseconds())/float64(b.N*rounds), "ns/check-stored")
 	b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
 }
+
+// BenchmarkStrictDenied compares a check that a remembered denial of Redis decides, and one by what was fetched from Redis, with one by tokens
+// that another node has lent, in turns.
+func BenchmarkStrictDenied(b *testing.B) {
+	all := set(b, `policies:
+  api: {key: [user], limits: [{rate: 1000000000/s}]}
+  cap: {key: [user], consistency: strict, limits: [{rate: 1/365d}]}
+  pre: {key: [user], consistency: strict, strict: {prefetch: 1_000_000_000}, limits: [{rate: 1_000_000_000_000/d}]}
+`)
+	memory := NewMemoryStore(nil)
+	nodes := cluster(b, new(mem.Network), 2, func(_ int, c *Config) { c.Policies, c.Strict = all, memory })
+	lent := keyOwnedBy(b, nodes[1], "lent")
+	handle := func(name string) *Handle {
+		h, err := nodes[0].Handle(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return h
+	}
+	ways := []struct {
+		name string
+		h    *Handle
+		by   policy.DecidedBy
+	}{{"lease", handle("api"), policy.Lease}, {"denied", handle("cap"), policy.Redis}, {"fetched", handle("pre"), policy.Redis}}
+	for _, w := range ways {
+		for by := policy.Unknown; by != w.by; { // until it is hot
+			d, err := w.h.Check(ctx, policy.Request{Key: lent})
+			if err != nil {
+				b.Fatal(err)
+			}
+			by = d.DecidedBy
+		}
+	}
+	const round = 10_000
+	took := make([]time.Duration, len(ways))
+	b.ReportAllocs()
+	for b.Loop() {
+		for i, w := range ways {
+			begun := time.Now()
+			for range round {
+				if _, err := w.h.Check(ctx, policy.Request{Key: lent}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			took[i] += time.Since(begun)
+		}
+	}
+	for i, w := range ways {
+		b.ReportMetric(float64(took[i].Nanoseconds())/float64(b.N*round), "ns/"+w.name)
+	}
+	b.ReportMetric(float64(took[1])/float64(took[0]), "denied/lease")
+	b.ReportMetric(0, "ns/op")
+}

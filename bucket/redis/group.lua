@@ -76,190 +76,222 @@ local function refill(s, cap, from, to)
 end
 
 -- Each kind reads its limit, starts a state, writes it as numbers and takes those up again, brings it to the instant, says if a cost fits,
--- takes it, how long it takes to be as new, and what was taken of it.
-local kinds = {}
+-- takes it, how long it takes to be as new, and what was taken of it. It is made when it is asked for: to make all of them would take as
+-- long as everything else.
+local makers, kinds = {}, {}
 
-kinds.bucket = {
-	limit = function(l) l.count, l.per, l.most = number(), number(), number() end,
-	start = function(l) return {tokens = l.most, parts = 0} end,
-	pack = function(s) return {s.tokens, s.parts} end,
-	unpack = function(n) return {tokens = n[1], parts = n[2]} end,
-	refill = function(s, l, from)
-		s.count, s.per = l.count, l.per
-		local out = 0
-		for _, c in ipairs(chunks) do out = out + c[2] end
-		for _, c in ipairs(chunks) do
-			if c[1] >= now then break end
-			refill(s, l.most - out, from, c[1])
-			out, from = out - c[2], math.max(from, c[1])
-		end
-		refill(s, l.most - out, from, now)
-	end,
-	fits = function(s, _, cost) return cost <= s.tokens end,
-	take = function(s, _, cost) s.tokens = s.tokens - cost end,
-	rest = function(s, l)
-		if s.tokens >= l.most then return 0 end
-		if l.count == 0 then return KEEP end
-		return time_for(l.most - s.tokens, s.parts, l.count, l.per)
-	end,
-	used = function(s, l) return l.most - s.tokens end,
-	bottom = function(s, l) return s.tokens + l.most end,
-	give = function(s, l, cost)
-		s.tokens = s.tokens + cost
-		if s.tokens >= l.most then
-			s.tokens, s.parts = l.most, 0
-		end
-	end,
-	capacity = function(l) return l.most end,
-}
+local function kind_of(name)
+	if not kinds[name] then kinds[name] = makers[name]() end
+	return kinds[name]
+end
 
-kinds.pacer = {
-	limit = function(l) l.count, l.per, l.most, l.more = number(), number(), number(), number() end,
-	start = function() return {tokens = 0, parts = 0} end,
-	pack = kinds.bucket.pack,
-	unpack = kinds.bucket.unpack,
-	refill = function(s, l, from)
-		s.count, s.per = l.count, l.per
-		refill(s, 0, from, now)
-	end,
-	fits = function(s, l, _)
-		local spare = s.tokens + l.most
-		return l.count > 0 and (spare >= 0 or spare == -1 and s.parts + l.more >= l.per)
-	end,
-	take = kinds.bucket.take,
-	rest = function(s, l)
-		if s.tokens >= 0 then return 0 end
-		return time_for(-s.tokens, s.parts, l.count, l.per)
-	end,
-	used = function(s) return -s.tokens end,
-	bottom = function(s, l) return s.tokens + 2 * (l.most + 1) end,
-	give = function(s, _, cost)
-		s.tokens = s.tokens + cost
-		if s.tokens >= 0 then
-			s.tokens, s.parts = 0, 0
-		end
-	end,
-	capacity = function(l) return l.most + 1 end,
-}
+local function pack_level(s) return {s.tokens, s.parts} end
+local function unpack_level(n) return {tokens = n[1], parts = n[2]} end
+local function fits(s, _, cost) return cost <= s.tokens end
+local function take(s, _, cost) s.tokens = s.tokens - cost end
+local function used(s, l) return l.most - s.tokens end
+local function bottom(s, l) return s.tokens + l.most end
+local function most_of(l) return l.most end
 
-local function window(l) l.per, l.most = number(), number() end
-
-kinds.log = {
-	limit = window,
-	start = function() return {sum = 0} end,
-	pack = function(s) return s end,
-	unpack = function(n)
-		n.sum = 0
-		for i = 2, #n, 2 do n.sum = n.sum + n[i] end
-		return n
-	end,
-	refill = function(s, l)
-		local gone = 0
-		while s[gone + 1] and now - s[gone + 1] >= l.per do
-			s.sum = s.sum - s[gone + 2]
-			gone = gone + 2
-		end
-		if gone > 0 then
-			local n = #s
-			for i = 1, n do s[i] = s[i + gone] end
-		end
-	end,
-	fits = function(s, l, cost) return cost <= l.most - s.sum end,
-	take = function(s, _, cost)
-		s.sum = s.sum + cost
-		local n = #s
-		if n > 0 and s[n - 1] == now then
-			s[n] = s[n] + cost
-		else
-			s[n + 1], s[n + 2] = now, cost
-		end
-	end,
-	rest = function(s, l)
-		if #s == 0 then return 0 end
-		return l.per - (now - s[#s - 1])
-	end,
-	used = function(s) return s.sum end,
-	bottom = function(s, l) return 2 * l.most - s.sum end,
-	give = function(s, _, cost, taken)
-		for i = 1, #s, 2 do
-			if s[i] == taken then
-				local back = math.min(cost, s[i + 1])
-				s.sum, s[i + 1] = s.sum - back, s[i + 1] - back
-				if s[i + 1] == 0 then
-					table.remove(s, i)
-					table.remove(s, i)
-				end
-				return
+function makers.bucket()
+	return {
+		limit = function(l)
+			l.raw = ARGV[at] .. " " .. ARGV[at + 1] .. " " .. ARGV[at + 2]
+			l.count, l.per, l.most = number(), number(), number()
+		end,
+		start = function(l) return {tokens = l.most, parts = 0} end,
+		pack = pack_level,
+		unpack = unpack_level,
+		refill = function(s, l, from)
+			s.count, s.per = l.count, l.per
+			local out = 0
+			for _, c in ipairs(chunks) do out = out + c[2] end
+			for _, c in ipairs(chunks) do
+				if c[1] >= now then break end
+				refill(s, l.most - out, from, c[1])
+				out, from = out - c[2], math.max(from, c[1])
 			end
-		end
-	end,
-	-- Of the entries it is enough to know which makes room for the cost, and the newest.
-	told = function(s, l, cost)
-		local n = #s
-		if n == 0 then return {} end
-		local freed, i = l.most - s.sum, 1
-		if cost <= freed or cost > l.most then
-			return {s[n - 1], s.sum}
-		end
-		local sum = 0
-		while freed < cost do
-			freed, sum = freed + s[i + 1], sum + s[i + 1]
-			i = i + 2
-		end
-		if i > n then return {s[n - 1], sum} end
-		return {s[i - 2], sum, s[n - 1], s.sum - sum}
-	end,
-	capacity = kinds.bucket.capacity,
-}
+			refill(s, l.most - out, from, now)
+		end,
+		fits = fits,
+		take = take,
+		rest = function(s, l)
+			if s.tokens >= l.most then return 0 end
+			if l.count == 0 then return KEEP end
+			return time_for(l.most - s.tokens, s.parts, l.count, l.per)
+		end,
+		used = used,
+		bottom = bottom,
+		give = function(s, l, cost)
+			s.tokens = s.tokens + cost
+			if s.tokens >= l.most then
+				s.tokens, s.parts = l.most, 0
+			end
+		end,
+		capacity = most_of,
+	}
+end
 
-kinds.counters = {
-	limit = window,
-	start = function() return {count = 0, before = 0, begun = now} end,
-	pack = function(s) return {s.count, s.before, s.begun} end,
-	unpack = function(n) return {count = n[1], before = n[2], begun = n[3]} end,
-	refill = function(s, l)
-		local gone = now - s.begun
-		if s.count == 0 and s.before == 0 or gone >= 2 * l.per then
-			s.count, s.before, s.begun = 0, 0, now
-		elseif gone >= l.per then
-			s.before, s.count, s.begun = s.count, 0, s.begun + l.per
-			if s.before == 0 then s.begun = now end
-		end
-	end,
-	weight = function(s, l)
-		local q, r = divide(s.before, l.per - math.max(0, now - s.begun), 0, l.per)
-		if r > 0 then q = q + 1 end
-		return q
-	end,
-	take = function(s, _, cost) s.count = s.count + cost end,
-	rest = function(s, l)
-		local left = l.per - math.max(0, now - s.begun)
-		if s.count > 0 then return left + l.per end
-		if s.before > 0 then return left end
-		return 0
-	end,
-	bottom = function(s, l) return 2 * l.most - s.count end,
-	give = function(s, l, cost, taken)
-		if s.begun <= taken then
-			s.count = s.count - math.min(cost, s.count)
-		elseif s.begun - taken < l.per then
-			s.before = s.before - math.min(cost, s.before)
-		end
-	end,
-	capacity = kinds.bucket.capacity,
-}
-kinds.counters.used = function(s, l) return s.count + kinds.counters.weight(s, l) end
-kinds.counters.fits = function(s, l, cost) return cost <= l.most - kinds.counters.used(s, l) end
+function makers.pacer()
+	return {
+		limit = function(l)
+			l.raw = ARGV[at] .. " " .. ARGV[at + 1] .. " " .. ARGV[at + 2]
+			l.count, l.per, l.most, l.more = number(), number(), number(), number()
+		end,
+		start = function() return {tokens = 0, parts = 0} end,
+		pack = pack_level,
+		unpack = unpack_level,
+		refill = function(s, l, from)
+			s.count, s.per = l.count, l.per
+			refill(s, 0, from, now)
+		end,
+		fits = function(s, l, _)
+			local spare = s.tokens + l.most
+			return l.count > 0 and (spare >= 0 or spare == -1 and s.parts + l.more >= l.per)
+		end,
+		take = take,
+		rest = function(s, l)
+			if s.tokens >= 0 then return 0 end
+			return time_for(-s.tokens, s.parts, l.count, l.per)
+		end,
+		used = function(s) return -s.tokens end,
+		bottom = function(s, l) return s.tokens + 2 * (l.most + 1) end,
+		give = function(s, _, cost)
+			s.tokens = s.tokens + cost
+			if s.tokens >= 0 then
+				s.tokens, s.parts = 0, 0
+			end
+		end,
+		capacity = function(l) return l.most + 1 end,
+	}
+end
+
+local function window(l)
+	l.raw = "0 " .. ARGV[at] .. " " .. ARGV[at + 1]
+	l.per, l.most = number(), number()
+end
+
+function makers.log()
+	return {
+		limit = window,
+		start = function() return {sum = 0} end,
+		pack = function(s) return s end,
+		unpack = function(n)
+			n.sum = 0
+			for i = 2, #n, 2 do n.sum = n.sum + n[i] end
+			return n
+		end,
+		refill = function(s, l)
+			local gone = 0
+			while s[gone + 1] and now - s[gone + 1] >= l.per do
+				s.sum = s.sum - s[gone + 2]
+				gone = gone + 2
+			end
+			if gone > 0 then
+				local n = #s
+				for i = 1, n do s[i] = s[i + gone] end
+			end
+		end,
+		fits = function(s, l, cost) return cost <= l.most - s.sum end,
+		take = function(s, _, cost)
+			s.sum = s.sum + cost
+			local n = #s
+			if n > 0 and s[n - 1] == now then
+				s[n] = s[n] + cost
+			else
+				s[n + 1], s[n + 2] = now, cost
+			end
+		end,
+		rest = function(s, l)
+			if #s == 0 then return 0 end
+			return l.per - (now - s[#s - 1])
+		end,
+		used = function(s) return s.sum end,
+		bottom = function(s, l) return 2 * l.most - s.sum end,
+		give = function(s, _, cost, taken)
+			for i = 1, #s, 2 do
+				if s[i] == taken then
+					local back = math.min(cost, s[i + 1])
+					s.sum, s[i + 1] = s.sum - back, s[i + 1] - back
+					if s[i + 1] == 0 then
+						table.remove(s, i)
+						table.remove(s, i)
+					end
+					return
+				end
+			end
+		end,
+		-- Of the entries it is enough to know which makes room for the cost, and the newest.
+		told = function(s, l, cost)
+			local n = #s
+			if n == 0 then return {} end
+			local freed, i = l.most - s.sum, 1
+			if cost <= freed or cost > l.most then
+				return {s[n - 1], s.sum}
+			end
+			local sum = 0
+			while freed < cost do
+				freed, sum = freed + s[i + 1], sum + s[i + 1]
+				i = i + 2
+			end
+			if i > n then return {s[n - 1], sum} end
+			return {s[i - 2], sum, s[n - 1], s.sum - sum}
+		end,
+		capacity = most_of,
+	}
+end
+
+function makers.counters()
+	local counters = {
+		limit = window,
+		start = function() return {count = 0, before = 0, begun = now} end,
+		pack = function(s) return {s.count, s.before, s.begun} end,
+		unpack = function(n) return {count = n[1], before = n[2], begun = n[3]} end,
+		refill = function(s, l)
+			local gone = now - s.begun
+			if s.count == 0 and s.before == 0 or gone >= 2 * l.per then
+				s.count, s.before, s.begun = 0, 0, now
+			elseif gone >= l.per then
+				s.before, s.count, s.begun = s.count, 0, s.begun + l.per
+				if s.before == 0 then s.begun = now end
+			end
+		end,
+		weight = function(s, l)
+			local q, r = divide(s.before, l.per - math.max(0, now - s.begun), 0, l.per)
+			if r > 0 then q = q + 1 end
+			return q
+		end,
+		take = function(s, _, cost) s.count = s.count + cost end,
+		rest = function(s, l)
+			local left = l.per - math.max(0, now - s.begun)
+			if s.count > 0 then return left + l.per end
+			if s.before > 0 then return left end
+			return 0
+		end,
+		bottom = function(s, l) return 2 * l.most - s.count end,
+		give = function(s, l, cost, taken)
+			if s.begun <= taken then
+				s.count = s.count - math.min(cost, s.count)
+			elseif s.begun - taken < l.per then
+				s.before = s.before - math.min(cost, s.before)
+			end
+		end,
+		capacity = most_of,
+	}
+	counters.used = function(s, l) return s.count + counters.weight(s, l) end
+	counters.fits = function(s, l, cost) return cost <= l.most - counters.used(s, l) end
+	return counters
+end
 
 -- Windows that count anew at an edge.
 local function edged(of)
 	of.pack = function(s) return {s.tokens, s.index} end
 	of.unpack = function(n) return {tokens = n[1], index = n[2]} end
-	of.fits = kinds.bucket.fits
-	of.take = kinds.bucket.take
-	of.used = kinds.bucket.used
-	of.bottom = kinds.bucket.bottom
-	of.capacity = kinds.bucket.capacity
+	of.fits = fits
+	of.take = take
+	of.used = used
+	of.bottom = bottom
+	of.capacity = most_of
 	of.give = function(s, l, cost, taken)
 		if of.begins(s, l, taken) then s.tokens = math.min(l.most, s.tokens + cost) end
 	end
@@ -280,33 +312,38 @@ local function roll(s, l, index, left, next_index, next_left)
 	s.index, s.left = index, left
 end
 
-kinds.fixed = edged({
-	limit = window,
-	start = function(l) return {tokens = l.most, index = math.floor(now / l.per), left = l.per - now % l.per} end,
-	refill = function(s, l)
-		local index, left = math.floor(now / l.per), l.per - now % l.per
-		roll(s, l, index, left, index + 1, left + l.per)
-	end,
-	begins = function(s, l, taken) return math.floor(taken / l.per) == s.index end,
-})
+function makers.fixed()
+	return edged({
+		limit = window,
+		start = function(l) return {tokens = l.most, index = math.floor(now / l.per), left = l.per - now % l.per} end,
+		refill = function(s, l)
+			local index, left = math.floor(now / l.per), l.per - now % l.per
+			roll(s, l, index, left, index + 1, left + l.per)
+		end,
+		begins = function(s, l, taken) return math.floor(taken / l.per) == s.index end,
+	})
+end
 
-kinds.first = edged({
-	limit = window,
-	start = function(l) return {tokens = l.most, index = now, left = l.per} end,
-	refill = function(s, l)
-		s.left = l.per
-		if s.tokens >= l.most then return end
-		if now - s.index >= l.per then
-			s.tokens = l.most
-		else
-			s.left = l.per - math.max(0, now - s.index)
-		end
-	end,
-	begins = function(s, _, taken) return s.index <= taken end,
-})
-kinds.first.take = function(s, l, cost)
-	if cost > 0 and s.tokens >= l.most then s.index = now end
-	s.tokens = s.tokens - cost
+function makers.first()
+	local first = edged({
+		limit = window,
+		start = function(l) return {tokens = l.most, index = now, left = l.per} end,
+		refill = function(s, l)
+			s.left = l.per
+			if s.tokens >= l.most then return end
+			if now - s.index >= l.per then
+				s.tokens = l.most
+			else
+				s.left = l.per - math.max(0, now - s.index)
+			end
+		end,
+		begins = function(s, _, taken) return s.index <= taken end,
+	})
+	first.take = function(s, l, cost)
+		if cost > 0 and s.tokens >= l.most then s.index = now end
+		s.tokens = s.tokens - cost
+	end
+	return first
 end
 
 local function find(l, instant)
@@ -315,28 +352,31 @@ local function find(l, instant)
 	end
 end
 
-kinds.calendar = edged({
-	limit = function(l)
-		l.most, l.per, l.windows = number(), number(), {}
-		for i = 1, number() do l.windows[i] = {index = number(), begin = number(), ends = number()} end
-	end,
-	start = function(l)
-		local w = find(l, now)
-		return {tokens = l.most, index = w.index, left = w.ends - now}
-	end,
-	refill = function(s, l)
-		local w, after = find(l, now)
-		if after then
-			roll(s, l, w.index, w.ends - now, after.index, after.ends - now)
-		else
-			roll(s, l, w.index, w.ends - now, nil, nil)
-		end
-	end,
-	begins = function(s, l, taken)
-		local w = find(l, taken)
-		return w and w.index == s.index
-	end,
-})
+function makers.calendar()
+	return edged({
+		limit = function(l)
+			l.raw = "0 " .. ARGV[at + 1] .. " " .. ARGV[at]
+			l.most, l.per, l.windows = number(), number(), {}
+			for i = 1, number() do l.windows[i] = {index = number(), begin = number(), ends = number()} end
+		end,
+		start = function(l)
+			local w = find(l, now)
+			return {tokens = l.most, index = w.index, left = w.ends - now}
+		end,
+		refill = function(s, l)
+			local w, after = find(l, now)
+			if after then
+				roll(s, l, w.index, w.ends - now, after.index, after.ends - now)
+			else
+				roll(s, l, w.index, w.ends - now, nil, nil)
+			end
+		end,
+		begins = function(s, l, taken)
+			local w = find(l, taken)
+			return w and w.index == s.index
+		end,
+	})
+end
 
 local function text(numbers)
 	local all = {}
@@ -352,23 +392,26 @@ end
 
 -- What is stored of a limit: kind, count, per, most, and then the state.
 local function store(l, s)
-	return l.name .. " " .. text({l.count or 0, l.per, l.most}) .. " " .. text(l.kind.pack(s))
+	local n = l.kind.pack(s)
+	if #n == 2 then return string.format("%s %.0f %.0f", l.raw, n[1], n[2]) end
+	return l.raw .. " " .. text(n)
 end
 
 -- The state of a limit as it was stored, which may have been under other numbers, or for another algorithm.
 local function restore(l, stored, from)
 	if not stored then return l.kind.start(l) end
-	local name, rest = string.match(stored, "^(%S+) (.*)$")
-	local n = numbers(rest)
-	local old = {name = name, kind = kinds[name], count = n[1], per = n[2], most = n[3], windows = l.windows}
-	local state = {}
-	for i = 4, #n do state[i - 3] = n[i] end
-	local s = old.kind.unpack(state)
-	local same = name == l.name and old.most == l.most and old.per == l.per and old.count == (l.count or 0)
-	if same then
+	if string.sub(stored, 1, #l.raw + 1) == l.raw .. " " then
+		local a, b = string.match(stored, "^(%S+) (%S+)$", #l.raw + 2)
+		local s = l.kind.unpack(a and {tonumber(a), tonumber(b)} or numbers(string.sub(stored, #l.raw + 2)))
 		l.kind.refill(s, l, from)
 		return s
 	end
+	local name, rest = string.match(stored, "^(%S+) (.*)$")
+	local n = numbers(rest)
+	local old = {name = name, kind = kind_of(name), count = n[1], per = n[2], most = n[3], windows = l.windows}
+	local state = {}
+	for i = 4, #n do state[i - 3] = n[i] end
+	local s = old.kind.unpack(state)
 	changed = true
 	if name == "calendar" and (l.name ~= "calendar" or old.per ~= l.per) then -- its windows are not known here
 		local started = l.kind.start(l)
@@ -406,8 +449,9 @@ local limits, fields = {}, {"t@", "u@", "o@"}
 for i = 1, n do
 	local l = {tag = next_arg()}
 	l.name = next_arg()
-	l.cost, l.kind = number(), kinds[l.name]
+	l.cost, l.kind = number(), kind_of(l.name)
 	l.kind.limit(l)
+	l.raw = l.name .. " " .. l.raw
 	limits[i], fields[i + 3] = l, l.tag
 end
 local chunk = 0
@@ -432,14 +476,14 @@ for i = 1, #known, 2 do
 end
 table.sort(chunks, function(a, b) return a[1] < b[1] end)
 for _, l in ipairs(limits) do
-	if l.windows and not find(l, now) then return {-1, string.format("%.0f", now)} end
+	if l.windows and not find(l, now) then return {-1, now} end
 end
 
 -- What was done for the asker: when last, up to which number everything, and which numbers above that.
 local done = asker and stored[n + 4] and numbers(stored[n + 4]) or {0, 0}
 local again = asker and op <= done[2]
 for i = 3, #done do again = again or done[i] == op end
-if again and what == "take" then return {-2, string.format("%.0f", now)} end
+if again and what == "take" then return {-2, now} end
 local states, admits, spends = {}, 1, false
 for i, l in ipairs(limits) do
 	local s = restore(l, stored[i + 3], from)
@@ -447,14 +491,14 @@ for i, l in ipairs(limits) do
 	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
 end
 
-local reply = {admits, string.format("%.0f", now)}
+local reply = {admits, now}
 local last = 0
 local fresh = {"t@", string.format("%.0f", now)}
 for i, l in ipairs(limits) do
 	local s = states[i]
 	local told = l.kind.told and l.kind.told(s, l, l.cost) or l.kind.pack(s)
 	reply[#reply + 1] = #told
-	for _, v in ipairs(told) do reply[#reply + 1] = string.format("%.0f", v) end
+	for j = 1, #told do reply[#reply + 1] = told[j] end
 	local taken = 0
 	if what == "take" and admits == 1 then
 		taken = l.cost
