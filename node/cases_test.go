@@ -90,3 +90,28 @@ func TestC149AllAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestC11: to look first and take later takes as much as there is, and no more, wherever that is decided.
+func TestC11(t *testing.T) {
+	all := set(t, `policies:
+  owned: {key: [user], limits: [{rate: 1/h, algorithm: fixed_window}]}
+  shared: {key: [user], consistency: strict, limits: [{rate: 1/h, algorithm: fixed_window}]}
+`)
+	n := start(t, Config{Policies: all, Strict: NewMemoryStore(nil)})
+	for _, name := range []string{"owned", "shared"} {
+		look := policy.Request{Policy: name, Key: "ann", CheckOnly: true}
+		take := policy.Request{Policy: name, Key: "ann"}
+		if d := check(t, n, look); !d.Allowed || d.Remaining != 1 {
+			t.Errorf("%s: a look: %+v", name, d)
+		}
+		if d := check(t, n, take); !d.Allowed || d.Remaining != 0 {
+			t.Errorf("%s: the take: %+v", name, d)
+		}
+		if d := check(t, n, look); d.Allowed || d.Remaining != 0 {
+			t.Errorf("%s: a look after it: %+v", name, d)
+		}
+		if d := check(t, n, take); d.Allowed {
+			t.Errorf("%s: the second: %+v", name, d)
+		}
+	}
+}

@@ -224,6 +224,70 @@ func TestAskersGo(t *testing.T) {
 	}
 }
 
+// give gives back what was taken a moment ago, at that second.
+func (s *store) give(key string, l bucket.Limit, cost int64, taken, second float64) {
+	s.Helper()
+	l.Tag = 1
+	at := func(second float64) int64 { return 1_800_000_000_000_000 + int64(second*1e6) }
+	a := Ask{Do: Give, Limits: []bucket.Limit{l}, Costs: []int64{cost}, Taken: bucket.Instant(at(taken) * 1000)}
+	if _, err := s.play(key, a, at(second)*1000, at(second)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// TestC05: what comes back never makes more than there is room for.
+func TestC05(t *testing.T) {
+	s := newStore(t)
+	for _, l := range []bucket.Limit{
+		{Count: 1, Per: 1000 * time.Hour, Burst: 10}, {Algorithm: bucket.FixedWindow, Count: 10, Per: time.Hour, Burst: 10},
+		{Algorithm: bucket.FirstHitWindow, Count: 10, Per: time.Hour, Burst: 10}, {Algorithm: bucket.SlidingWindow, Count: 10, Per: time.Hour, Burst: 10},
+		{Algorithm: bucket.CalendarWindow, Calendar: bucket.Year, Count: 10, Burst: 10},
+	} {
+		key := l.Algorithm.String()
+		s.ask(key, Take, l, 3, 0)
+		s.give(key, l, 10, 0, 0)
+		if r := s.ask(key, Look, l, 0, 0); r.Decision.Remaining != 10 {
+			t.Errorf("%v: %d are left of 10", l.Algorithm, r.Decision.Remaining)
+		}
+	}
+}
+
+// TestC07: what comes back after its window has ended does not count in the next.
+func TestC07(t *testing.T) {
+	s := newStore(t)
+	for _, a := range []bucket.Algorithm{bucket.FixedWindow, bucket.FirstHitWindow, bucket.SlidingWindow} {
+		l := bucket.Limit{Algorithm: a, Count: 5, Per: time.Minute, Burst: 5}
+		s.ask(a.String(), Take, l, 1, 59)
+		s.ask(a.String(), Take, l, 1, 121) // the window after, or the one after that
+		s.give(a.String(), l, 1, 59, 121)
+		allowed := 1
+		for range 5 {
+			if r := s.ask(a.String(), Take, l, 1, 121); r.Decision.Allowed {
+				allowed++
+			}
+		}
+		if allowed != 5 {
+			t.Errorf("%v: %d of six are allowed, want 5", a, allowed)
+		}
+	}
+}
+
+// TestC08: what comes back is there though nothing was left.
+func TestC08(t *testing.T) {
+	s := newStore(t)
+	for _, a := range []bucket.Algorithm{bucket.TokenBucket, bucket.FixedWindow, bucket.FirstHitWindow, bucket.SlidingWindow} {
+		l := bucket.Limit{Algorithm: a, Count: 10, Per: time.Hour, Burst: 10}
+		s.ask(a.String(), Take, l, 10, 0)
+		s.give(a.String(), l, 1, 0, 1)
+		if r := s.ask(a.String(), Look, l, 0, 1); r.Decision.Remaining != 1 {
+			t.Errorf("%v: %d are left, want 1", a, r.Decision.Remaining)
+		}
+		if one, two := s.ask(a.String(), Take, l, 1, 1), s.ask(a.String(), Take, l, 1, 1); !one.Decision.Allowed || two.Decision.Allowed {
+			t.Errorf("%v: %+v, then %+v", a, one.Decision, two.Decision)
+		}
+	}
+}
+
 // TestC91: a window ends though it is used all the time.
 func TestC91(t *testing.T) {
 	s := newStore(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,7 @@ type serveFlags struct {
 	policies   policySources
 	dataDir    string
 	redis      []string
+	redisCA    string
 	grpc, http string
 	logLevel   string
 	logJSON    bool
@@ -77,6 +79,7 @@ comes until they have them.`,
 	f.policies.addTo(flags)
 	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
 	flags.StringSliceVar(&f.redis, "redis", nil, "`URLS` of the Redis that decides strict limits: redis://USER:PASSWORD@HOST:PORT, rediss:// for TLS, ?addr=HOST:PORT for more nodes of a cluster, ?master_set=NAME for sentinels; several are independent servers, the same on all nodes")
+	flags.StringVar(&f.redisCA, "redis-ca", "", "`FILE` with the authorities, in PEM, that certificates of --redis over TLS are by (default: those of the machine)")
 	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the cluster's secret, at least 16 bytes; a trailing newline does not count")
 	flags.BoolVar(&f.node.Insecure, "insecure", false, "listen off loopback without a secret")
 	flags.IntVar(&f.node.Ring.Partitions, "partitions", 1021, "`NUMBER` of partitions, the same on all nodes for the cluster's whole life")
@@ -210,7 +213,18 @@ func (f *serveFlags) openRedis() (*strict.Client, error) {
 	if len(f.redis) == 0 {
 		return nil, nil
 	}
-	c, err := strict.Open(strict.Config{URLs: f.redis, Logger: f.node.Logger})
+	cfg := strict.Config{URLs: f.redis, Logger: f.node.Logger}
+	if f.redisCA != "" {
+		text, err := os.ReadFile(f.redisCA)
+		if err != nil {
+			return nil, unknown(fmt.Errorf("--redis-ca: %w", err))
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--redis-ca: %s has no certificate in PEM", f.redisCA)
+		}
+	}
+	c, err := strict.Open(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("--redis: %w", err)
 	}

@@ -308,6 +308,7 @@ func TestStrictRefused(t *testing.T) {
 	limits := file(t, "limits.yaml", strictPolicies)
 	run(t, "serve", "--gossip", "127.0.0.1:0", "--policy", limits).wants(t, 1, "policy api is strict", "--redis redis://HOST:PORT")
 	run(t, "serve", "--redis", "http://127.0.0.1:1").wants(t, 1, "--redis", "want redis://USER:PASSWORD@HOST:PORT")
+	run(t, "serve", "--redis", "rediss://127.0.0.1:1", "--redis-ca", limits).wants(t, 1, "--redis-ca", "no certificate")
 	run(t, "policy", "validate", limits).wants(t, 0)
 	run(t, "policy", "validate", file(t, "bad.yaml", strings.Replace(strictPolicies, "5/30d", strconv.Itoa(1<<52)+"/30d", 1))).wants(t, 1, "can't be strict")
 }
