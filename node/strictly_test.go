@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,6 +103,7 @@ policies:
   both: {key: [user], with: [spend, free], consistency: strict, limits: [{rate: 20/d}]}
   tried: {key: [user], consistency: strict, limits: [{rate: 20/d}, {name: half, rate: 10/d, shadow: true}]}
   free: {key: [tenant], limits: [{rate: 3/d}]}
+  wide: {key: [user], consistency: strict, limits: [{quota: 1_000_000_000/year}]}
   split: {key: [], consistency: strict, strict: {shards: 8}, limits: [{rate: 1003/30d}, {name: all, rate: 900/30d, algorithm: fixed_window}]}
   chunks: {key: [user], consistency: strict, strict: {prefetch: 50}, limits: [{quota: 1000/year}]}
   flow: {key: [user], consistency: strict, strict: {prefetch: 20}, limits: [{rate: 100/s, burst: 100}]}
@@ -557,4 +559,55 @@ func TestStrictPrefetchFlows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStrictOnce: whatever becomes of what is asked of the store, and of its answers, in the end it has counted all that was admitted, once.
+func TestStrictOnce(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes, s := strictCluster(t, 3)
+				var stop atomic.Bool
+				var admitted [4]atomic.Int64
+				var callers sync.WaitGroup
+				for i := range 9 {
+					callers.Go(func() {
+						r := rand.New(rand.NewPCG(seed, uint64(i)))
+						for !stop.Load() {
+							key, cost := r.IntN(len(admitted)), 1+r.Int64N(5)
+							d, err := nodes[r.IntN(3)].Check(t.Context(), policy.Request{Policy: "wide", Key: fmt.Sprint(key), Cost: cost})
+							if err != nil || !d.Allowed {
+								t.Errorf("%+v, %v", d, err)
+							}
+							admitted[key].Add(cost)
+							time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond)
+						}
+					})
+				}
+				r := rand.New(rand.NewPCG(seed, 99))
+				for range 60 {
+					s.set(fault(r.IntN(4)))
+					time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+					if r.IntN(3) == 0 {
+						s.read()
+					}
+				}
+				stop.Store(true)
+				callers.Wait()
+				s.read()
+				time.Sleep(5 * time.Second)
+				for key := range admitted {
+					used := 1_000_000_000 - s.left(t, nodes[0], "wide", fmt.Sprint(key))
+					if want := admitted[key].Load(); used != want {
+						t.Errorf("key %d: %d admitted, %d counted", key, want, used)
+					}
+				}
+				for _, n := range nodes {
+					if st := n.Stats().Strict; st.DebtsOpen != 0 || st.Dropped != 0 {
+						t.Errorf("%s: %+v", n.name, st)
+					}
+				}
+			})
+		})
+	}
 }
