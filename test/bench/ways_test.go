@@ -165,9 +165,14 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// BenchmarkWays takes from one key with 32 callers and with one, in each way, in turns: microseconds for each take, from when it begins.
+// BenchmarkWays takes from one key with 32 callers and with one, in each way and by the owner of the key in another process, in turns:
+// microseconds for each take, from when it begins.
 func BenchmarkWays(b *testing.B) {
 	ways := waysOf(startRedis(b))
+	p := newPair(b)
+	ways = append(ways, way{"owner", true, func(context.Context, string, int64) (bool, error) {
+		return true, p.check(p.keys[0])
+	}})
 	for _, callers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			took := make([]atomic.Int64, len(ways))
