@@ -14,6 +14,10 @@
 -- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. Nothing has changed if it returns
 -- -1 and the instant, for a calendar without the window of that, or -2 and the instant, of a take whose number was done before.
 
+-- What is used often is looked up once.
+local call, ARGV, tonumber, format, match, gmatch, sub = redis.call, ARGV, tonumber, string.format, string.match, string.gmatch, string.sub
+local max, min, ceil, floor = math.max, math.min, math.ceil, math.floor
+
 local BIG = 9007199254740992
 local KEEP = 2251799813685248 -- 2^51 microseconds are 71 years
 local KNOWN = 60000000 -- for how long it is known at the least what was debited
@@ -49,7 +53,7 @@ end
 local function time_for(tokens, parts, count, per)
 	local q, r = divide(tokens, per, 0, count)
 	if q >= KEEP then return KEEP end
-	return q + math.ceil((r - parts) / count)
+	return q + ceil((r - parts) / count)
 end
 
 local now
@@ -104,12 +108,13 @@ function makers.bucket()
 		unpack = unpack_level,
 		refill = function(s, l, from)
 			s.count, s.per = l.count, l.per
+			if #chunks == 0 then return refill(s, l.most, from, now) end
 			local out = 0
 			for _, c in ipairs(chunks) do out = out + c[2] end
 			for _, c in ipairs(chunks) do
 				if c[1] >= now then break end
 				refill(s, l.most - out, from, c[1])
-				out, from = out - c[2], math.max(from, c[1])
+				out, from = out - c[2], max(from, c[1])
 			end
 			refill(s, l.most - out, from, now)
 		end,
@@ -211,7 +216,7 @@ function makers.log()
 		give = function(s, _, cost, taken)
 			for i = 1, #s, 2 do
 				if s[i] == taken then
-					local back = math.min(cost, s[i + 1])
+					local back = min(cost, s[i + 1])
 					s.sum, s[i + 1] = s.sum - back, s[i + 1] - back
 					if s[i + 1] == 0 then
 						table.remove(s, i)
@@ -257,13 +262,13 @@ function makers.counters()
 			end
 		end,
 		weight = function(s, l)
-			local q, r = divide(s.before, l.per - math.max(0, now - s.begun), 0, l.per)
+			local q, r = divide(s.before, l.per - max(0, now - s.begun), 0, l.per)
 			if r > 0 then q = q + 1 end
 			return q
 		end,
 		take = function(s, _, cost) s.count = s.count + cost end,
 		rest = function(s, l)
-			local left = l.per - math.max(0, now - s.begun)
+			local left = l.per - max(0, now - s.begun)
 			if s.count > 0 then return left + l.per end
 			if s.before > 0 then return left end
 			return 0
@@ -271,9 +276,9 @@ function makers.counters()
 		bottom = function(s, l) return 2 * l.most - s.count end,
 		give = function(s, l, cost, taken)
 			if s.begun <= taken then
-				s.count = s.count - math.min(cost, s.count)
+				s.count = s.count - min(cost, s.count)
 			elseif s.begun - taken < l.per then
-				s.before = s.before - math.min(cost, s.before)
+				s.before = s.before - min(cost, s.before)
 			end
 		end,
 		capacity = most_of,
@@ -293,7 +298,7 @@ local function edged(of)
 	of.bottom = bottom
 	of.capacity = most_of
 	of.give = function(s, l, cost, taken)
-		if of.begins(s, l, taken) then s.tokens = math.min(l.most, s.tokens + cost) end
+		if of.begins(s, l, taken) then s.tokens = min(l.most, s.tokens + cost) end
 	end
 	of.rest = function(s, l)
 		if s.tokens >= l.most then return 0 end
@@ -315,12 +320,12 @@ end
 function makers.fixed()
 	return edged({
 		limit = window,
-		start = function(l) return {tokens = l.most, index = math.floor(now / l.per), left = l.per - now % l.per} end,
+		start = function(l) return {tokens = l.most, index = floor(now / l.per), left = l.per - now % l.per} end,
 		refill = function(s, l)
-			local index, left = math.floor(now / l.per), l.per - now % l.per
+			local index, left = floor(now / l.per), l.per - now % l.per
 			roll(s, l, index, left, index + 1, left + l.per)
 		end,
-		begins = function(s, l, taken) return math.floor(taken / l.per) == s.index end,
+		begins = function(s, l, taken) return floor(taken / l.per) == s.index end,
 	})
 end
 
@@ -334,7 +339,7 @@ function makers.first()
 			if now - s.index >= l.per then
 				s.tokens = l.most
 			else
-				s.left = l.per - math.max(0, now - s.index)
+				s.left = l.per - max(0, now - s.index)
 			end
 		end,
 		begins = function(s, _, taken) return s.index <= taken end,
@@ -380,33 +385,33 @@ end
 
 local function text(numbers)
 	local all = {}
-	for i = 1, #numbers do all[i] = string.format("%.0f", numbers[i]) end
+	for i = 1, #numbers do all[i] = format("%.0f", numbers[i]) end
 	return table.concat(all, " ")
 end
 
 local function numbers(of)
 	local all = {}
-	for v in string.gmatch(of, "%S+") do all[#all + 1] = tonumber(v) end
+	for v in gmatch(of, "%S+") do all[#all + 1] = tonumber(v) end
 	return all
 end
 
 -- What is stored of a limit: kind, count, per, most, and then the state.
 local function store(l, s)
 	local n = l.kind.pack(s)
-	if #n == 2 then return string.format("%s %.0f %.0f", l.raw, n[1], n[2]) end
+	if #n == 2 then return format("%s %.0f %.0f", l.raw, n[1], n[2]) end
 	return l.raw .. " " .. text(n)
 end
 
 -- The state of a limit as it was stored, which may have been under other numbers, or for another algorithm.
 local function restore(l, stored, from)
 	if not stored then return l.kind.start(l) end
-	if string.sub(stored, 1, #l.raw + 1) == l.raw .. " " then
-		local a, b = string.match(stored, "^(%S+) (%S+)$", #l.raw + 2)
-		local s = l.kind.unpack(a and {tonumber(a), tonumber(b)} or numbers(string.sub(stored, #l.raw + 2)))
+	if sub(stored, 1, #l.raw + 1) == l.raw .. " " then
+		local a, b = match(stored, "^(%S+) (%S+)$", #l.raw + 2)
+		local s = l.kind.unpack(a and {tonumber(a), tonumber(b)} or numbers(sub(stored, #l.raw + 2)))
 		l.kind.refill(s, l, from)
 		return s
 	end
-	local name, rest = string.match(stored, "^(%S+) (.*)$")
+	local name, rest = match(stored, "^(%S+) (.*)$")
 	local n = numbers(rest)
 	local old = {name = name, kind = kind_of(name), count = n[1], per = n[2], most = n[3], windows = l.windows}
 	local state = {}
@@ -415,7 +420,7 @@ local function restore(l, stored, from)
 	changed = true
 	if name == "calendar" and (l.name ~= "calendar" or old.per ~= l.per) then -- its windows are not known here
 		local started = l.kind.start(l)
-		l.kind.take(started, l, math.min(math.max(0, old.most - s.tokens), l.kind.capacity(l)))
+		l.kind.take(started, l, min(max(0, old.most - s.tokens), l.kind.capacity(l)))
 		return started
 	end
 	old.kind.refill(s, old, from)
@@ -433,7 +438,7 @@ local function restore(l, stored, from)
 		return s
 	end
 	local started = l.kind.start(l)
-	l.kind.take(started, l, math.min(math.max(0, old.kind.used(s, old)), l.kind.capacity(l)))
+	l.kind.take(started, l, min(max(0, old.kind.used(s, old)), l.kind.capacity(l)))
 	return started
 end
 
@@ -441,23 +446,22 @@ local what, n = ARGV[1], tonumber(ARGV[3])
 now = tonumber(ARGV[2])
 local own = now == 0
 if own then
-	local t = redis.call("TIME")
+	local t = call("TIME")
 	now = t[1] * 1000000 + t[2]
 end
 
 local limits, fields = {}, {"t@", "u@", "o@"}
 for i = 1, n do
-	local l = {tag = next_arg()}
-	l.name = next_arg()
-	l.cost, l.kind = number(), kind_of(l.name)
+	local tag, name, cost = next_arg(), next_arg(), number()
+	local l = {tag = tag, name = name, cost = cost, kind = kind_of(name), raw = "", count = 0, per = 0, most = 0} -- as large as it will be
 	l.kind.limit(l)
-	l.raw = l.name .. " " .. l.raw
-	limits[i], fields[i + 3] = l, l.tag
+	l.raw = name .. " " .. l.raw
+	limits[i], fields[i + 3] = l, tag
 end
 local chunk = 0
-local asker, op, floor, taken_at
+local asker, op, below, taken_at -- op is a text
 if what == "take" or what == "debit" then
-	asker, op, floor = "@" .. next_arg(), number(), number()
+	asker, op, below = "@" .. next_arg(), next_arg(), number()
 	if what == "take" then chunk = number() end
 	if asker == "@" then asker = nil else fields[n + 4] = asker end
 elseif what == "give" then
@@ -465,27 +469,34 @@ elseif what == "give" then
 end
 local stored = redis.pcall("HMGET", KEYS[1], unpack(fields))
 if stored.err then -- something else has the name, and would be there for ever
-	redis.call("DEL", KEYS[1])
+	call("DEL", KEYS[1])
 	stored = {}
 end
 local from = tonumber(stored[1] or "0")
-now = math.max(now, from)
-local known = stored[3] and numbers(stored[3]) or {}
-for i = 1, #known, 2 do
-	if known[i] > from then chunks[#chunks + 1] = {known[i], known[i + 1]} end
+now = max(now, from)
+if stored[3] then
+	local known = numbers(stored[3])
+	for i = 1, #known, 2 do
+		if known[i] > from then chunks[#chunks + 1] = {known[i], known[i + 1]} end
+	end
+	table.sort(chunks, function(a, b) return a[1] < b[1] end)
 end
-table.sort(chunks, function(a, b) return a[1] < b[1] end)
-for _, l in ipairs(limits) do
+for i = 1, n do
+	local l = limits[i]
 	if l.windows and not find(l, now) then return {-1, now} end
 end
 
--- What was done for the asker: when last, up to which number everything, and which numbers above that.
-local done = asker and stored[n + 4] and numbers(stored[n + 4]) or {0, 0}
-local again = asker and op <= done[2]
-for i = 3, #done do again = again or done[i] == op end
+-- What was done for the asker, as text: when last, up to which number everything, and which numbers above that, each between spaces.
+local done, list = 0, " "
+if asker and stored[n + 4] then
+	local up_to, rest = match(stored[n + 4], "^%S+ (%S+)( .*)$")
+	done, list = tonumber(up_to), rest
+end
+local again = asker and (tonumber(op) <= done or string.find(list, " " .. op .. " ", 1, true))
 if again and what == "take" then return {-2, now} end
 local states, admits, spends = {}, 1, false
-for i, l in ipairs(limits) do
+for i = 1, n do
+	local l = limits[i]
 	local s = restore(l, stored[i + 3], from)
 	states[i], spends = s, spends or l.cost > 0
 	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
@@ -493,63 +504,71 @@ end
 
 local reply = {admits, now}
 local last = 0
-local fresh = {"t@", string.format("%.0f", now)}
-for i, l in ipairs(limits) do
-	local s = states[i]
-	local told = l.kind.told and l.kind.told(s, l, l.cost) or l.kind.pack(s)
-	reply[#reply + 1] = #told
-	for j = 1, #told do reply[#reply + 1] = told[j] end
+local fresh = {"t@", format("%.0f", now)}
+for i = 1, n do
+	local l, s = limits[i], states[i]
+	local kind = l.kind
+	local told = kind.told and kind.told(s, l, l.cost) or kind.pack(s)
+	local at = #reply + 1
+	reply[at] = #told
+	for j = 1, #told do reply[at + j] = told[j] end
 	local taken = 0
 	if what == "take" and admits == 1 then
 		taken = l.cost
 	elseif what == "debit" and not again then
-		taken = math.min(l.cost, l.kind.bottom(s, l))
+		taken = min(l.cost, kind.bottom(s, l))
 	elseif what == "give" and stored[i + 3] then
-		l.kind.give(s, l, l.cost, taken_at)
+		kind.give(s, l, l.cost, taken_at)
 	end
-	if taken > 0 then l.kind.take(s, l, taken) end
-	last = math.max(last, l.kind.rest(s, l))
+	if taken > 0 then kind.take(s, l, taken) end
+	last = max(last, kind.rest(s, l))
 	fresh[#fresh + 1], fresh[#fresh + 2] = l.tag, store(l, s)
 end
 if what == "take" and admits == 1 and chunk > 0 then
 	local most = 0
-	for _, l in ipairs(limits) do most = math.max(most, l.cost) end
+	for _, l in ipairs(limits) do most = max(most, l.cost) end
 	chunks[#chunks + 1] = {now + chunk, most}
 end
-local left = {}
-for _, c in ipairs(chunks) do
-	if c[1] > now then
-		left[#left + 1], left[#left + 2] = c[1], c[2]
-		last = math.max(last, c[1] - now)
+if #chunks > 0 then
+	local left = {}
+	for _, c in ipairs(chunks) do
+		if c[1] > now then
+			left[#left + 1], left[#left + 2] = c[1], c[2]
+			last = max(last, c[1] - now)
+		end
 	end
+	fresh[#fresh + 1], fresh[#fresh + 2] = "o@", text(left)
 end
-if #left > 0 then fresh[#fresh + 1], fresh[#fresh + 2] = "o@", text(left) end
 if asker then
-	local now_done = {now, math.max(done[2], floor)}
-	if what == "debit" or admits == 1 then now_done[3] = op end
-	for i = 3, #done do
-		if done[i] > now_done[2] then now_done[#now_done + 1] = done[i] end
+	if below > done then
+		done = below
+		local first, rest = match(list, "^ (%S+)( .*)$")
+		while first and tonumber(first) <= done do
+			list = rest
+			first, rest = match(list, "^ (%S+)( .*)$")
+		end
 	end
-	fresh[#fresh + 1], fresh[#fresh + 2] = asker, text(now_done)
+	if what == "debit" or admits == 1 then list = list .. op .. " " end
+	fresh[#fresh + 1], fresh[#fresh + 2] = asker, format("%.0f %.0f", now, done) .. list
 end
 if what == "debit" then
-	fresh[#fresh + 1], fresh[#fresh + 2] = "u@", string.format("%.0f", now + KNOWN)
-	last = math.max(last, KNOWN)
+	fresh[#fresh + 1], fresh[#fresh + 2] = "u@", format("%.0f", now + KNOWN)
+	last = max(last, KNOWN)
 end
-last = math.max(last, tonumber(stored[2] or "0") - now)
+last = max(last, tonumber(stored[2] or "0") - now)
 if what == "take" and (admits == 1 and spends or stored[1] and changed) or what == "debit" and spends and not again or
 	what == "give" and stored[1] then
 	if last == 0 then
-		redis.call("DEL", KEYS[1])
+		call("DEL", KEYS[1])
 	else
 		if asker and stored[1] and not stored[n + 4] then -- he is new: those that have gone are forgotten
-			local all = redis.call("HGETALL", KEYS[1])
+			local all = call("HGETALL", KEYS[1])
 			for i = 1, #all, 2 do
-				if string.sub(all[i], 1, 1) == "@" and now - numbers(all[i + 1])[1] > KNOWN then redis.call("HDEL", KEYS[1], all[i]) end
+				if sub(all[i], 1, 1) == "@" and now - numbers(all[i + 1])[1] > KNOWN then call("HDEL", KEYS[1], all[i]) end
 			end
 		end
-		redis.call("HSET", KEYS[1], unpack(fresh))
-		if own then redis.call("PEXPIRE", KEYS[1], string.format("%.0f", math.ceil(last / 1000) + 1)) end
+		call("HSET", KEYS[1], unpack(fresh))
+		if own then call("PEXPIRE", KEYS[1], format("%.0f", ceil(last / 1000) + 1)) end
 	end
 end
 return reply
