@@ -134,6 +134,11 @@ func (k *kept) refill(now bucket.Instant) {
 		k.out = k.out[1:]
 	}
 	refill(now)
+	for i := range k.Limits {
+		if k.Limits[i].Algorithm != bucket.TokenBucket {
+			k.RefillOne(i, now, 0)
+		}
+	}
 }
 
 // give gives back what was taken at an instant.

@@ -72,8 +72,8 @@ var names = map[bucket.Algorithm]string{
 	bucket.CalendarWindow: "calendar",
 }
 
-// AppendArgs appends the arguments of the script. unix is about what time it is, in nanoseconds of Unix time: windows of the calendar around
-// it are sent along.
+// AppendArgs appends the arguments of the script. unix is about what time it is, in nanoseconds of Unix time: the windows of the calendar
+// that it is in are sent along.
 func (a *Ask) AppendArgs(args []string, unix int64) []string { return a.appendArgs(args, unix, 0) }
 
 // appendArgs is AppendArgs for an instant of the caller's choice, in microseconds; 0 is that of the server.
@@ -138,13 +138,11 @@ func queueOf(l *bucket.Limit, count, per int64) (queue, more int64) {
 	return int64(q), int64(r / uint64(time.Microsecond))
 }
 
-// calendarWindows is how many windows of a calendar limit are sent: the one that is now, by the caller's clock, the one before and the two
-// after.
-const calendarWindows = 4
+// calendarWindows is how many windows of a calendar limit are sent: the one that is now, by the caller's clock, and the one after.
+const calendarWindows = 2
 
 func appendWindows(args []string, l *bucket.Limit, unix int64) []string {
 	w := l.WindowAt(unix)
-	w = l.WindowAt(w.Start - 1)
 	for range calendarWindows {
 		for _, n := range []int64{w.Index, micros(w.Start), micros(w.End)} {
 			args = append(args, strconv.FormatInt(n, 10))
@@ -166,7 +164,7 @@ func micros(ns int64) int64 {
 // ErrNotDone is wrapped by errors that say that nothing was taken, debited or given back.
 var ErrNotDone = errors.New("redis has done nothing")
 
-// ErrOtherTime is the error about a limit of the calendar if the caller and the server have clocks that are more than a window apart; ask
+// ErrOtherTime is the error about a limit of the calendar if the server's clock shows a time in another window, as it may at an edge; ask
 // again with windows around the time of the server, which is returned with it. It wraps ErrNotDone.
 var ErrOtherTime = fmt.Errorf("%w: its clock shows a time in another window", ErrNotDone)
 
