@@ -40,6 +40,30 @@ const (
 
 func (cs *chunks) shard(id bucket.ID) *chunkShard { return &cs.shards[id.Hi%chunkShards] }
 
+// spendFetched decides a check with what was fetched. It does not wait.
+func (pl *plan) spendFetched(q *question, sh shard, d *policy.Decision) bool {
+	s := pl.node.chunks.shard(sh.id)
+	s.mu.Lock()
+	a, which, ok := s.byID[sh.id].spend(pl, q.cost, pl.node.clock.Now())
+	s.mu.Unlock()
+	if ok {
+		pl.tell(d, a, which, policy.Redis, pl.node.name)
+		pl.count(q, true, decidedByChunk)
+	}
+	return ok
+}
+
+// spend takes a cost off a chunk, which may be nil, if it may. The shard is locked.
+func (c *chunk) spend(pl *plan, cost int64, now bucket.Instant) (a bucket.Decision, which int, ok bool) {
+	if c == nil || c.plan != pl || now >= c.ends || c.left < cost {
+		return a, 0, false
+	}
+	c.left -= cost
+	a = c.told
+	a.Remaining += c.left
+	return a, c.which, true
+}
+
 // spend decides a check with what was fetched, or fetches more. It is false if there is not enough, and Redis has to be asked for what the
 // check costs; ctx ends when there is no more time for that.
 func (pl *plan) spend(ctx context.Context, q *question, sh shard, d *policy.Decision) bool {
@@ -56,10 +80,7 @@ func (pl *plan) spend(ctx context.Context, q *question, sh shard, d *policy.Deci
 			c = &chunk{plan: pl, shard: sh}
 			s.byID[sh.id] = c
 		}
-		if c.plan == pl && now < c.ends && c.left >= q.cost {
-			c.left -= q.cost
-			a, which := c.told, c.which
-			a.Remaining += c.left
+		if a, which, ok := c.spend(pl, q.cost, now); ok {
 			s.mu.Unlock()
 			pl.tell(d, a, which, policy.Redis, n.name)
 			pl.count(q, true, decidedByChunk)

@@ -88,13 +88,17 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 		first = rand.IntN(len(pl.shards))
 	}
 	op.shard = pl.shard(q, first)
+	fetches := pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && len(q.each) == 0
+	if fetches && pl.spendFetched(q, op.shard, d) {
+		return op, true, nil
+	}
 	patience := min(until-n.elapsed(), time.Duration(strictPart*float64(n.cfg.Deadline)))
 	if n.cfg.Strict == nil || patience <= 0 {
 		return op, false, nil
 	}
 	asking, done := context.WithTimeout(ctx, patience)
 	defer done()
-	if pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && len(q.each) == 0 {
+	if fetches {
 		if pl.spend(asking, q, op.shard, d) {
 			return op, true, nil
 		}
