@@ -12,18 +12,19 @@ import (
 // TestReadmePolicies reads the policies that the README shows.
 func TestReadmePolicies(t *testing.T) {
 	blocks := readmeBlocks(t, "yaml")
-	if len(blocks) != 2 {
-		t.Fatalf("%d of them, want 2", len(blocks))
+	want := []struct{ name, with string }{{"api", "tenant ceiling"}, {"busy", ""}, {"api", ""}}
+	if len(blocks) != len(want) {
+		t.Fatalf("%d of them, want %d", len(blocks), len(want))
 	}
-	for i, together := range []string{"tenant ceiling", ""} {
+	for i, w := range want {
 		set, err := policy.Parse("README.md", []byte(blocks[i]))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		p, err := set.Policy("api")
-		if err != nil || strings.Join(p.Together(), " ") != together {
-			t.Errorf("api is decided with %v: %v", p.Together(), err)
+		p, err := set.Policy(w.name)
+		if err != nil || strings.Join(p.Together(), " ") != w.with {
+			t.Errorf("%s is decided with %v: %v", w.name, p.Together(), err)
 		}
 	}
 }
