@@ -34,6 +34,8 @@ const (
 	probeAgain    = 200 * time.Millisecond
 	probePatience = 100 * time.Millisecond
 	dialPatience  = time.Second
+	// fairPatience is what a call must have been given to say anything about Redis by having had no answer.
+	fairPatience = 5 * time.Millisecond
 	// writePatience is after which time without an answer a connection is given up.
 	writePatience = time.Second
 )
@@ -84,9 +86,17 @@ func (e *endpoint) ask(ctx context.Context, script *rueidis.Lua, a *redis.Ask, u
 	if err != nil {
 		return r, fmt.Errorf("%w: %s: %w", ErrUnavailable, e.name, err)
 	}
+	at, bounded := ctx.Deadline()
+	hasty := bounded && time.Until(at) < fairPatience
+	say := func(err error) {
+		if hasty && errors.Is(err, context.DeadlineExceeded) {
+			err = context.Canceled // it was the caller who had no time
+		}
+		done(err)
+	}
 	if a.Approximate {
 		r, err = count(ctx, *c, a, unix)
-		done(err)
+		say(err)
 		return r, err
 	}
 	var reply []int64
@@ -95,7 +105,7 @@ func (e *endpoint) ask(ctx context.Context, script *rueidis.Lua, a *redis.Ask, u
 	} else {
 		reply, err = script.Exec(ctx, *c, []string{a.Key()}, a.AppendArgs(nil, unix)).AsIntSlice()
 	}
-	if done(err); err != nil {
+	if say(err); err != nil {
 		return r, err
 	}
 	return a.Read(reply)

@@ -314,3 +314,18 @@ func TestApproximate(t *testing.T) {
 		}
 	}
 }
+
+// TestHasty: callers who have no time to wait are answered in their time, and say nothing about Redis.
+func TestHasty(t *testing.T) {
+	s := newServer(t).start()
+	c := open(t, s.url())
+	answered(t, c, 1, redis.Look, 0)
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
+		c.Ask(ctx, asked(1, redis.Look, 1))
+		cancel()
+	}
+	if st := c.Stats()[0]; st.Open || st.Errors[strict.Timeout] == 0 {
+		t.Errorf("%+v", st)
+	}
+}
