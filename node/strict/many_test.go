@@ -197,6 +197,9 @@ func TestCluster(t *testing.T) {
 		if said := asks[step.at](step.words...); said != "OK" {
 			t.Fatalf("%v: %s", step.words, said)
 		}
+		if left := answered(t, c, 3, redis.Look, 0).Decision.Remaining; left != 9 { // on its way: ASK
+			t.Errorf("after %v %d are left", step.words, left)
+		}
 	}
 	if left := answered(t, c, 3, redis.Look, 0).Decision.Remaining; left != 9 {
 		t.Errorf("after its slot has moved %d are left", left)
