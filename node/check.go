@@ -119,9 +119,7 @@ type question struct {
 
 // read finds out whose bucket a request is about.
 func (pl *plan) read(req *policy.Request, q *question) (err error) {
-	if pl.isFlat(req) { // nearly every request
-		q.cost = max(req.Cost, 1)
-	} else if err = pl.price(req, q); err != nil {
+	if err = pl.cost(req, q); err != nil {
 		return err
 	}
 	q.look = req.CheckOnly
@@ -148,6 +146,15 @@ func (pl *plan) read(req *policy.Request, q *question) (err error) {
 		pl.memo.learn(req.Key, q)
 	}
 	return nil
+}
+
+// cost finds out what a request costs.
+func (pl *plan) cost(req *policy.Request, q *question) error {
+	if pl.isFlat(req) { // nearly every request
+		q.cost, q.each = max(req.Cost, 1), nil
+		return nil
+	}
+	return pl.price(req, q)
 }
 
 // isFlat says whether a request costs all limits the same, and nothing is wrong with that.

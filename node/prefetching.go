@@ -32,10 +32,11 @@ type chunk struct {
 
 const (
 	chunkShards = 64
-	// chunkLife is for how long a chunk is out as Redis sees it, and chunkUse for how long it is spent here: clocks don't run alike.
+	// chunkLife is for how long a chunk is out as Redis sees it, and chunkUse for how long it is spent here: what is left has to come back
+	// before it ends there.
 	chunkLife     = time.Second
-	chunkUse      = chunkLife - 10*time.Millisecond
-	chunkInterval = 100 * time.Millisecond
+	chunkUse      = 800 * time.Millisecond
+	chunkInterval = 50 * time.Millisecond
 )
 
 func (cs *chunks) shard(id bucket.ID) *chunkShard { return &cs.shards[id.Hi%chunkShards] }
@@ -122,7 +123,7 @@ func (pl *plan) fetch(ctx context.Context, q *question, s *chunkShard, c *chunk,
 	for i := range costs {
 		costs[i] = pl.strictness.Prefetch
 	}
-	r, unsure, err := pl.askShard(ctx, q, sh, costs, chunkLife)
+	r, unsure, err := pl.askShard(ctx, q, sh, costs, chunkLife, true)
 	n.ops.end(sh.id, unsure) // if it was done nobody spends it
 	if err != nil || !r.Decision.Allowed {
 		s.fetchedNothing(c)
@@ -174,7 +175,7 @@ func (pl *plan) giveChunk(sh shard, left int64, taken bucket.Instant) {
 	for i := range costs {
 		costs[i] = left
 	}
-	pl.give(sh, costs, taken)
+	pl.give(sh, costs, taken, chunkLife)
 }
 
 // keepChunks gives back what was fetched and not spent, until ctx ends.

@@ -227,9 +227,7 @@ func (pl *plan) turnTo(by *plan, req *policy.Request, q *question, d *policy.Dec
 		return nil, nil
 	}
 	q.owed = 0
-	if by.isFlat(req) {
-		q.cost, q.each = max(req.Cost, 1), nil
-	} else if err := by.price(req, q); err != nil {
+	if err := by.cost(req, q); err != nil {
 		return nil, err
 	}
 	if q.hold != nil {

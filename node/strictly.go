@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -88,11 +89,12 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 		first = rand.IntN(len(pl.shards))
 	}
 	op.shard = pl.shard(q, first)
-	fetches := pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && len(q.each) == 0
+	fetches := pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && len(q.each) == 0 && stage(n.stage.Load()) == running
 	if fetches && pl.spendFetched(q, op.shard, d) {
 		return op, true, nil
 	}
-	patience := min(until-n.elapsed(), time.Duration(strictPart*float64(n.cfg.Deadline)))
+	usual := time.Duration(strictPart * float64(n.cfg.Deadline))
+	patience := min(until-n.elapsed(), usual)
 	if n.cfg.Strict == nil || patience <= 0 {
 		return op, false, nil
 	}
@@ -106,17 +108,32 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 			return op, true, nil
 		}
 	}
+	life := time.Duration(0)
+	if q.hold != nil {
+		life = q.hold.life
+	}
+	shards, tooMuch := max(1, len(pl.shards)), pl.tooMuch(q)
+	if tooMuch { // each would say the same
+		shards = 1
+	}
 	var sum shardSum
-	for i := range max(1, len(pl.shards)) {
+	for i := range shards {
 		sh := op.shard
 		if i > 0 {
 			sh = pl.shard(q, (first+i)%len(pl.shards))
 		}
-		r, unsure, err := pl.askShard(asking, q, sh, pl.costsOf(q), 0)
+		if shards > 1 {
+			now := n.clock.Now()
+			if a, which, ok := n.denials.find(pl, sh.id, q.cost, q.each, now); ok {
+				sum.add(asked{redis.Reply{Decision: a, Which: which}, now})
+				continue
+			}
+		}
+		r, unsure, err := pl.askShard(asking, q, sh, pl.costsOf(q), life, patience < usual)
 		switch {
 		case err == nil && r.Decision.Allowed && !q.look:
 			if q.hold != nil {
-				q.hold.at, q.hold.ends, q.hold.taken, q.hold.shard = heldInStore, never, r.At, sh
+				q.hold.at, q.hold.ends, q.hold.taken, q.hold.shard = heldInStore, r.sent+bucket.Instant(life), r.At, sh
 			}
 			pl.tell(d, sum.with(pl, r), r.Which, policy.Redis, n.name)
 			pl.count(q, true, decidedByRedis)
@@ -130,7 +147,7 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 			return strictOp{sh, unsure}, false, nil
 		}
 	}
-	if !sum.told.Allowed && len(pl.shards) > 1 {
+	if !sum.told.Allowed && shards > 1 {
 		n.denials.learn(pl, q.id, q.cost, q.each, sum.sent, sum.told, sum.which)
 	}
 	pl.tell(d, sum.told, sum.which, policy.Redis, n.name)
@@ -144,18 +161,13 @@ type asked struct {
 	sent bucket.Instant
 }
 
-// askShard asks for one group. If nobody knows if it was done unsure is its number, which is open.
-func (pl *plan) askShard(ctx context.Context, q *question, sh shard, costs []int64, chunk time.Duration) (r asked, unsure uint64, err error) {
+// askShard asks for one group: for what may be spent or given back for that long, if that is not 0. If nobody knows if it was done unsure is its
+// number, which is open.
+func (pl *plan) askShard(ctx context.Context, q *question, sh shard, costs []int64, life time.Duration, hasty bool) (r asked, unsure uint64, err error) {
 	n := pl.node
 	r.sent = n.clock.Now()
-	if chunk == 0 && len(pl.shards) > 1 && !pl.tooMuch(q) {
-		if a, which, ok := n.denials.find(pl, sh.id, q.cost, q.each, r.sent); ok {
-			r.Decision, r.Which = a, which
-			return r, 0, nil
-		}
-	}
 	a := redis.Ask{
-		Do: redis.Look, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: costs, Chunk: chunk,
+		Do: redis.Look, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: costs, Chunk: life, Hasty: hasty,
 		Approximate: pl.strictness.Approximate, Replicas: pl.strictness.WaitReplicas,
 	}
 	if !q.look {
@@ -216,12 +228,13 @@ func (pl *plan) instead(ctx context.Context, q *question, req *policy.Request, o
 
 // giveBack has given back what Redis has taken for a check that others have denied.
 func (pl *plan) giveBack(q *question) {
-	pl.give(q.hold.shard, q.hold.costs, q.hold.taken)
+	pl.give(q.hold.shard, q.hold.costs, q.hold.taken, q.hold.life)
 }
 
-func (pl *plan) give(sh shard, costs []int64, taken bucket.Instant) {
+func (pl *plan) give(sh shard, costs []int64, taken bucket.Instant, life time.Duration) {
 	a := &redis.Ask{
-		Do: redis.Give, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: costs, Taken: taken, Approximate: pl.strictness.Approximate,
+		Do: redis.Give, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: costs, Taken: taken, Chunk: life,
+		Approximate: pl.strictness.Approximate,
 	}
 	pl.node.giving.Add(1)
 	select {
@@ -252,7 +265,7 @@ func (n *Node) giveAllBack(ctx context.Context) {
 }
 
 // never is no instant that comes.
-const never = bucket.Instant(1<<63 - 1)
+const never = bucket.Instant(math.MaxInt64)
 
 // checkStrict says what is in the way of policies that are strict.
 func (n *Node) checkStrict(set *policy.Set) error {
@@ -264,7 +277,7 @@ func (n *Node) checkStrict(set *policy.Set) error {
 		if err != nil {
 			return err
 		}
-		if p.IsStrict() {
+		if slices.ContainsFunc(p.Variants(), (*policy.Policy).IsStrict) {
 			return fmt.Errorf("policy %s is strict, and this node was not told where Redis is: give it Strict (--redis redis://HOST:PORT), or the "+
 				"policy another consistency", name)
 		}

@@ -70,7 +70,13 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 		if l.q.free {
 			continue
 		}
-		l.d, l.err, l.link, l.call, l.done, l.q.instead = policy.Decision{}, nil, nil, nil, false, false
+		l.d, l.err, l.link, l.call, l.done = policy.Decision{}, nil, nil, nil, false
+		if l.q.instead { // it was asked for a part
+			l.q.instead = false
+			if l.err = l.plan.cost(&l.req, &l.q); l.err != nil {
+				continue
+			}
+		}
 		if !l.q.look {
 			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.plan.costsOf(&l.q)}
 		}

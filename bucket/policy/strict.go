@@ -104,6 +104,8 @@ func (p *Policy) wrongStrictness() (wrong []string) {
 			switch windows := l.Algorithm == bucket.FixedWindow || l.Algorithm == bucket.CalendarWindow; {
 			case s.Shards > 1 && l.Algorithm == bucket.Pacer:
 				say("limit %d is a pacer, and what it spaces would come from %d at once: leave shards out", i+1, s.Shards)
+			case s.Shards > 1 && l.Algorithm == bucket.FirstHitWindow:
+				say("limit %d is a first_hit_window, and each shard would begin its own: leave shards out", i+1)
 			case s.Shards > 1 && l.Burst > 0 && l.Burst < int64(s.Shards):
 				say("limit %d admits %d at a time, which is not one for each of %d shards", i+1, l.Burst, s.Shards)
 			case s.Shards > 1 && l.Algorithm == bucket.TokenBucket && tooSlow(l.Limit, s.Shards):

@@ -207,11 +207,11 @@ func TestChunk(t *testing.T) {
 	}
 }
 
-// TestAskersGo: who has not asked for a minute is forgotten when another comes.
+// TestAskersGo: who has not asked for an hour is forgotten when another comes.
 func TestAskersGo(t *testing.T) {
 	s := newStore(t)
 	l := []bucket.Limit{{Count: 1, Per: 24 * time.Hour, Burst: 100, Tag: 13*36 + 3}} // "d3"
-	for i, second := range []int64{0, 30, 70} {
+	for i, second := range []int64{0, 1800, 3700} {
 		a := Ask{Do: Take, Limits: l, Costs: []int64{1}, Op: Op{fmt.Sprint("n", i), 1, 0}}
 		if _, err := s.play("k", a, 0, 1_800_000_000_000_000+second*1_000_000); err != nil {
 			t.Fatal(err)
@@ -224,12 +224,25 @@ func TestAskersGo(t *testing.T) {
 	}
 }
 
+// giveLife is for how long what flows may be given back.
+const giveLife = 5 * time.Second
+
+// hold takes what may be given back.
+func (s *store) hold(key string, l bucket.Limit, cost int64, second float64) {
+	s.Helper()
+	l.Tag = 1
+	at := 1_800_000_000_000_000 + int64(second*1e6)
+	if r, err := s.play(key, Ask{Do: Take, Limits: []bucket.Limit{l}, Costs: []int64{cost}, Chunk: giveLife}, at*1000, at); err != nil || !r.Decision.Allowed {
+		s.Fatal(r, err)
+	}
+}
+
 // give gives back what was taken a moment ago, at that second.
 func (s *store) give(key string, l bucket.Limit, cost int64, taken, second float64) {
 	s.Helper()
 	l.Tag = 1
 	at := func(second float64) int64 { return 1_800_000_000_000_000 + int64(second*1e6) }
-	a := Ask{Do: Give, Limits: []bucket.Limit{l}, Costs: []int64{cost}, Taken: bucket.Instant(at(taken) * 1000)}
+	a := Ask{Do: Give, Limits: []bucket.Limit{l}, Costs: []int64{cost}, Taken: bucket.Instant(at(taken) * 1000), Chunk: giveLife}
 	if _, err := s.play(key, a, at(second)*1000, at(second)); err != nil {
 		s.Fatal(err)
 	}
@@ -244,8 +257,9 @@ func TestC05(t *testing.T) {
 		{Algorithm: bucket.CalendarWindow, Calendar: bucket.Year, Count: 10, Burst: 10},
 	} {
 		key := l.Algorithm.String()
-		s.ask(key, Take, l, 3, 0)
+		s.hold(key, l, 3, 0)
 		s.give(key, l, 10, 0, 0)
+		s.give(key, l, 3, 0, 0)
 		if r := s.ask(key, Look, l, 0, 0); r.Decision.Remaining != 10 {
 			t.Errorf("%v: %d are left of 10", l.Algorithm, r.Decision.Remaining)
 		}
@@ -257,7 +271,7 @@ func TestC07(t *testing.T) {
 	s := newStore(t)
 	for _, a := range []bucket.Algorithm{bucket.FixedWindow, bucket.FirstHitWindow, bucket.SlidingWindow} {
 		l := bucket.Limit{Algorithm: a, Count: 5, Per: time.Minute, Burst: 5}
-		s.ask(a.String(), Take, l, 1, 59)
+		s.hold(a.String(), l, 1, 59)
 		s.ask(a.String(), Take, l, 1, 121) // the window after, or the one after that
 		s.give(a.String(), l, 1, 59, 121)
 		allowed := 1
@@ -277,13 +291,34 @@ func TestC08(t *testing.T) {
 	s := newStore(t)
 	for _, a := range []bucket.Algorithm{bucket.TokenBucket, bucket.FixedWindow, bucket.FirstHitWindow, bucket.SlidingWindow} {
 		l := bucket.Limit{Algorithm: a, Count: 10, Per: time.Hour, Burst: 10}
-		s.ask(a.String(), Take, l, 10, 0)
+		s.hold(a.String(), l, 10, 0)
 		s.give(a.String(), l, 1, 0, 1)
 		if r := s.ask(a.String(), Look, l, 0, 1); r.Decision.Remaining != 1 {
 			t.Errorf("%v: %d are left, want 1", a, r.Decision.Remaining)
 		}
 		if one, two := s.ask(a.String(), Take, l, 1, 1), s.ask(a.String(), Take, l, 1, 1); !one.Decision.Allowed || two.Decision.Allowed {
 			t.Errorf("%v: %+v, then %+v", a, one.Decision, two.Decision)
+		}
+	}
+}
+
+// TestGivenBackLate: what flows in while something is out is not there twice when it comes back, however late it does.
+func TestGivenBackLate(t *testing.T) {
+	s := newStore(t)
+	for _, l := range []bucket.Limit{
+		{Count: 1000, Per: time.Second, Burst: 1000}, {Algorithm: bucket.Pacer, Count: 1000, Per: time.Second, Burst: 999, MaxWait: time.Second},
+	} {
+		for _, late := range []float64{0.5, 4.9, 5.2} {
+			key := fmt.Sprint(l.Algorithm, late)
+			s.hold(key, l, 100, 0)
+			s.ask(key, Take, l, 900, 0)
+			l.Tag = 1
+			there := s.ask(key, Look, l, 0, late).Decision.Remaining
+			s.ask(key, Take, l, there, late)
+			s.give(key, l, 100, 0, late)
+			if again := s.ask(key, Look, l, 0, late).Decision.Remaining; there+again > 1000 {
+				t.Errorf("%v: %d are there %v s later, and %d more when 100 have come back", l.Algorithm, there, late, again)
+			}
 		}
 	}
 }

@@ -8,9 +8,11 @@
 --   log, counters, fixed, first: the window and what it admits
 --   calendar: what it admits, a number that names period and zone, how many windows follow, and each as index, begin and end
 -- and after these, to take or debit, who asks, the number that he gives it and up to which number he will not ask any more; to take for how
--- long it is a chunk, which may be spent until then (0: it is spent now); and to give, the instant at which it was taken.
+-- long it is a chunk, which may be spent or given back until then (0: it is spent now); and to give, the instant at which it was taken,
+-- and for how long that was.
 --
 -- While a chunk is out a bucket does not fill up the room that it has left: else a full bucket and the chunk could be spent at one moment.
+-- What comes back later than that stays away.
 -- Returns 1 or 0, the instant, and of each limit its state before the take: how many numbers, and these. Nothing has changed if it returns
 -- -1 and the instant, for a calendar without the window of that, or -2 and the instant, of a take whose number was done before.
 
@@ -21,6 +23,8 @@ local max, min, ceil, floor = math.max, math.min, math.ceil, math.floor
 local BIG = 9007199254740992
 local KEEP = 2251799813685248 -- 2^51 microseconds are 71 years
 local KNOWN = 60000000 -- for how long it is known at the least what was debited
+local GONE = 3600000000 -- after which time without a word an asker is forgotten
+local SLOT = 62500 -- chunks that end within one count as one
 
 -- a * b + c in parts of d: quotient and remainder. b and d are below 2^51, c is below d, and a quotient above 2^53 is returned as that.
 local function divide(a, b, c, d)
@@ -79,6 +83,19 @@ local function refill(s, cap, from, to)
 	end
 end
 
+-- Fills up to what chunks leave room for, from the end of one to that of the next.
+local function refill_around(s, most, from)
+	local out = 0
+	for i = 1, #chunks do out = out + chunks[i][2] end
+	for i = 1, #chunks do
+		local c = chunks[i]
+		if c[1] >= now then break end
+		refill(s, most - out, from, c[1])
+		out, from = out - c[2], max(from, c[1])
+	end
+	refill(s, most - out, from, now)
+end
+
 -- Each kind reads its limit, starts a state, writes it as numbers and takes those up again, brings it to the instant, says if a cost fits,
 -- takes it, how long it takes to be as new, and what was taken of it. It is made when it is asked for: to make all of them would take as
 -- long as everything else.
@@ -99,6 +116,7 @@ local function most_of(l) return l.most end
 
 function makers.bucket()
 	return {
+		flows = true,
 		limit = function(l)
 			l.raw = ARGV[at] .. " " .. ARGV[at + 1] .. " " .. ARGV[at + 2]
 			l.count, l.per, l.most = number(), number(), number()
@@ -108,20 +126,12 @@ function makers.bucket()
 		unpack = unpack_level,
 		refill = function(s, l, from)
 			s.count, s.per = l.count, l.per
-			if #chunks == 0 then return refill(s, l.most, from, now) end
-			local out = 0
-			for _, c in ipairs(chunks) do out = out + c[2] end
-			for _, c in ipairs(chunks) do
-				if c[1] >= now then break end
-				refill(s, l.most - out, from, c[1])
-				out, from = out - c[2], max(from, c[1])
-			end
-			refill(s, l.most - out, from, now)
+			refill_around(s, l.most, from)
 		end,
 		fits = fits,
 		take = take,
 		rest = function(s, l)
-			if s.tokens >= l.most then return 0 end
+			if s.tokens >= l.most or l.most == 0 then return 0 end
 			if l.count == 0 then return KEEP end
 			return time_for(l.most - s.tokens, s.parts, l.count, l.per)
 		end,
@@ -139,6 +149,7 @@ end
 
 function makers.pacer()
 	return {
+		flows = true,
 		limit = function(l)
 			l.raw = ARGV[at] .. " " .. ARGV[at + 1] .. " " .. ARGV[at + 2]
 			l.count, l.per, l.most, l.more = number(), number(), number(), number()
@@ -148,7 +159,7 @@ function makers.pacer()
 		unpack = unpack_level,
 		refill = function(s, l, from)
 			s.count, s.per = l.count, l.per
-			refill(s, 0, from, now)
+			refill_around(s, 0, from)
 		end,
 		fits = function(s, l, _)
 			local spare = s.tokens + l.most
@@ -351,6 +362,9 @@ function makers.first()
 	return first
 end
 
+-- When a chunk ends, in slots, so that there are few.
+local function end_of(taken, life) return ceil((taken + life) / SLOT) * SLOT end
+
 local function find(l, instant)
 	for i, w in ipairs(l.windows) do
 		if w.begin <= instant and instant < w.ends then return w, l.windows[i + 1] end
@@ -402,6 +416,14 @@ local function store(l, s)
 	return l.raw .. " " .. text(n)
 end
 
+-- A new state of which so much was used.
+local function used_anew(l, used)
+	local s = l.kind.start(l)
+	used = min(used, l.kind.capacity(l))
+	if used > 0 then l.kind.take(s, l, used) end
+	return s
+end
+
 -- The state of a limit as it was stored, which may have been under other numbers, or for another algorithm.
 local function restore(l, stored, from)
 	if not stored then return l.kind.start(l) end
@@ -419,9 +441,7 @@ local function restore(l, stored, from)
 	local s = old.kind.unpack(state)
 	changed = true
 	if name == "calendar" and (l.name ~= "calendar" or old.per ~= l.per) then -- its windows are not known here
-		local started = l.kind.start(l)
-		l.kind.take(started, l, min(max(0, old.most - s.tokens), l.kind.capacity(l)))
-		return started
+		return used_anew(l, old.most - s.tokens)
 	end
 	old.kind.refill(s, old, from)
 	if name == l.name and name == "bucket" and s.tokens >= l.most then
@@ -437,9 +457,7 @@ local function restore(l, stored, from)
 		l.kind.refill(s, l, from)
 		return s
 	end
-	local started = l.kind.start(l)
-	l.kind.take(started, l, min(max(0, old.kind.used(s, old)), l.kind.capacity(l)))
-	return started
+	return used_anew(l, old.kind.used(s, old))
 end
 
 local what, n = ARGV[1], tonumber(ARGV[3])
@@ -465,7 +483,7 @@ if what == "take" or what == "debit" then
 	if what == "take" then chunk = number() end
 	if asker == "@" then asker = nil else fields[n + 4] = asker end
 elseif what == "give" then
-	taken_at = number()
+	taken_at, chunk = number(), number()
 end
 local stored = redis.pcall("HMGET", KEYS[1], unpack(fields))
 if stored.err then -- something else has the name, and would be there for ever
@@ -502,6 +520,19 @@ for i = 1, n do
 	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
 end
 
+local back -- the chunk that it comes back from
+local most = 0 -- of the costs, if a limit flows
+for i = 1, n do
+	if limits[i].kind.flows then most = max(most, limits[i].cost) end
+end
+if what == "give" and chunk > 0 then
+	local ends = end_of(taken_at, chunk)
+	for i = 1, #chunks do
+		local c = chunks[i]
+		if c[1] == ends and ends > now and c[2] >= most then back = c end
+	end
+end
+
 local reply = {admits, now}
 local last = 0
 local fresh = {"t@", format("%.0f", now)}
@@ -517,22 +548,31 @@ for i = 1, n do
 		taken = l.cost
 	elseif what == "debit" and not again then
 		taken = min(l.cost, kind.bottom(s, l))
-	elseif what == "give" and stored[i + 3] then
+	elseif what == "give" and stored[i + 3] and (back or not kind.flows) then
 		kind.give(s, l, l.cost, taken_at)
 	end
 	if taken > 0 then kind.take(s, l, taken) end
 	last = max(last, kind.rest(s, l))
 	fresh[#fresh + 1], fresh[#fresh + 2] = l.tag, store(l, s)
 end
-if what == "take" and admits == 1 and chunk > 0 then
-	local most = 0
-	for _, l in ipairs(limits) do most = max(most, l.cost) end
-	chunks[#chunks + 1] = {now + chunk, most}
+if back then
+	back[2] = back[2] - most
+elseif what == "take" and admits == 1 and chunk > 0 and most > 0 then
+	local ends = end_of(now, chunk)
+	local same
+	for i = 1, #chunks do
+		if chunks[i][1] == ends then same = chunks[i] end
+	end
+	if same then
+		same[2] = same[2] + most
+	else
+		chunks[#chunks + 1] = {ends, most}
+	end
 end
-if #chunks > 0 then
+if stored[3] or #chunks > 0 then
 	local left = {}
 	for _, c in ipairs(chunks) do
-		if c[1] > now then
+		if c[1] > now and c[2] > 0 then
 			left[#left + 1], left[#left + 2] = c[1], c[2]
 			last = max(last, c[1] - now)
 		end
@@ -564,7 +604,7 @@ if what == "take" and (admits == 1 and spends or stored[1] and changed) or what 
 		if asker and stored[1] and not stored[n + 4] then -- he is new: those that have gone are forgotten
 			local all = call("HGETALL", KEYS[1])
 			for i = 1, #all, 2 do
-				if sub(all[i], 1, 1) == "@" and now - numbers(all[i + 1])[1] > KNOWN then call("HDEL", KEYS[1], all[i]) end
+				if sub(all[i], 1, 1) == "@" and now - numbers(all[i + 1])[1] > GONE then call("HDEL", KEYS[1], all[i]) end
 			end
 		end
 		call("HSET", KEYS[1], unpack(fresh))

@@ -29,6 +29,27 @@ type chunk struct {
 	cost int64
 }
 
+// endOf is when a chunk ends, in slots, so that there are few.
+func endOf(taken bucket.Instant, life time.Duration) bucket.Instant {
+	const slot = bucket.Instant(62500 * time.Microsecond)
+	return (taken + bucket.Instant(life.Truncate(time.Microsecond)) + slot - 1) / slot * slot
+}
+
+// flowing is the highest of the costs of limits into which something flows all the time.
+func (k *kept) flowing(costs []int64) (most int64) {
+	for i, c := range costs {
+		if k.flows(i) {
+			most = max(most, c)
+		}
+	}
+	return most
+}
+
+func (k *kept) flows(i int) bool {
+	a := k.Limits[i].Algorithm
+	return a == bucket.TokenBucket || a == bucket.Pacer
+}
+
 // done is up to which number everything was done for an asker, and which numbers above that.
 type done struct {
 	floor uint64
@@ -57,8 +78,8 @@ func (m *Memory) Ask(now bucket.Instant, a *Ask) (r Reply, err error) {
 	switch {
 	case a.Do == Take && r.Decision.Allowed:
 		k.note(&a.Op)
-		if a.Chunk >= time.Microsecond {
-			k.out = append(k.out, chunk{now + bucket.Instant(a.Chunk.Truncate(time.Microsecond)), cost})
+		if most := k.flowing(a.Costs); a.Chunk >= time.Microsecond && most > 0 {
+			k.lend(chunk{endOf(now, a.Chunk), most})
 		}
 	case a.Do == Debit && !again:
 		k.Debit(now, cost, a.Costs)
@@ -114,7 +135,7 @@ func (k *kept) note(op *Op) {
 	d.above = slices.DeleteFunc(append(d.above, op.Number), func(n uint64) bool { return n <= d.floor })
 }
 
-// refill brings the states to an instant. A token bucket does not fill up the room that chunks have left which are out.
+// refill brings the states to an instant. What flows does not fill up the room that chunks have left which are out.
 func (k *kept) refill(now bucket.Instant) {
 	slices.SortFunc(k.out, func(a, b chunk) int { return cmp.Compare(a.ends, b.ends) })
 	out := int64(0)
@@ -123,7 +144,7 @@ func (k *kept) refill(now bucket.Instant) {
 	}
 	refill := func(at bucket.Instant) {
 		for i := range k.Limits {
-			if k.Limits[i].Algorithm == bucket.TokenBucket {
+			if k.flows(i) {
 				k.RefillOne(i, at, out)
 			}
 		}
@@ -135,16 +156,42 @@ func (k *kept) refill(now bucket.Instant) {
 	}
 	refill(now)
 	for i := range k.Limits {
-		if k.Limits[i].Algorithm != bucket.TokenBucket {
+		if !k.flows(i) {
 			k.RefillOne(i, now, 0)
 		}
 	}
 }
 
+// lend notes a chunk.
+func (k *kept) lend(c chunk) {
+	for i := range k.out {
+		if k.out[i].ends == c.ends {
+			k.out[i].cost += c.cost
+			return
+		}
+	}
+	k.out = append(k.out, c)
+}
+
+// returned takes a chunk back, or a part of it; false if it is out no more.
+func (k *kept) returned(now, ends bucket.Instant, cost int64) bool {
+	for i := range k.out {
+		if c := &k.out[i]; c.ends == ends && ends > now && c.cost >= cost {
+			c.cost -= cost
+			return true
+		}
+	}
+	return false
+}
+
 // give gives back what was taken at an instant.
 func (k *kept) give(now bucket.Instant, a *Ask) {
+	back := a.Chunk >= time.Microsecond && k.returned(now, endOf(a.Taken, a.Chunk), k.flowing(a.Costs))
 	for i, c := range a.Costs {
 		s := &k.States[i]
+		if k.flows(i) && !back {
+			continue
+		}
 		switch l := &k.Limits[i]; l.Algorithm {
 		case bucket.FixedWindow, bucket.CalendarWindow:
 			if uint64(l.WindowAt(int64(a.Taken)).Index) != s.Frac {

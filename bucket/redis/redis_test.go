@@ -68,11 +68,12 @@ type pair struct {
 	debited bucket.Instant // when the last of them was a debit that was done, or long ago
 	taken   bucket.Instant // when something was taken last
 	costs   []int64        // that
+	chunk   time.Duration  // for how long
 }
 
 func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 	t.Helper()
-	a := Ask{Do: do, Limits: p.limits, Costs: costs, Taken: p.taken}
+	a := Ask{Do: do, Limits: p.limits, Costs: costs, Taken: p.taken, Chunk: p.chunk}
 	again := false
 	switch do {
 	case Take, Debit:
@@ -82,7 +83,7 @@ func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 		if a.Op = (Op{"n1#5", p.ops, 0}); rapid.Bool().Draw(t, "floor") {
 			a.Op.Floor = p.ops - 1
 		}
-		if do == Take {
+		if a.Chunk = 0; do == Take {
 			a.Chunk = time.Duration(whole(int64(10*time.Second)).Draw(t, "chunk"))
 		}
 	}
@@ -103,7 +104,7 @@ func (p *pair) ask(t *rapid.T, do Do, costs []int64) {
 	case do == Take:
 		p.debited = math.MinInt64 / 2
 		if want.Decision.Allowed && slices.Max(costs) > 0 {
-			p.taken, p.costs = p.now, costs
+			p.taken, p.costs, p.chunk = p.now, costs, a.Chunk
 		}
 	case do == Debit && !again:
 		p.debited = p.now

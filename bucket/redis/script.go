@@ -45,13 +45,16 @@ type Ask struct {
 	Costs  []int64
 	// Op says which it is of those of an asker, if it is a Take or a Debit. The zero value is one that nobody asks about again.
 	Op Op
-	// Chunk is for how long what a Take takes may be spent: while it may, a token bucket does not fill up the room that it has left. Less than
-	// a microsecond is a take that is spent at once.
+	// Chunk is for how long what a Take takes may be spent, or given back: while it may, a token bucket or a pacer does not fill up the room
+	// that it has left. Less than a microsecond is a take that is spent at once. A Give has that of its Take: what flows does not come
+	// back without one, or later.
 	Chunk time.Duration
 	// Approximate asks counters instead of the script: see Counter. Neither Op nor Chunk have a meaning then.
 	Approximate bool
 	// Replicas is how many replicas must have heard of it, of a Take or Debit; else it counts as not answered.
 	Replicas int
+	// Hasty says that whoever asks has less time than usual, so that no answer in time says nothing of the server.
+	Hasty bool
 	// Taken is the instant at the server (Reply.At) at which that was taken which a Give gives back.
 	Taken bucket.Instant
 }
@@ -105,7 +108,7 @@ func (a *Ask) appendArgs(args []string, unix, at int64) []string {
 			args = append(args, number(int64(a.Chunk/time.Microsecond)))
 		}
 	case Give:
-		args = append(args, number(int64(a.Taken)/int64(time.Microsecond)))
+		args = append(args, number(int64(a.Taken)/int64(time.Microsecond)), number(int64(a.Chunk/time.Microsecond)))
 	}
 	return args
 }

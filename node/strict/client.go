@@ -96,14 +96,17 @@ func (c *Client) endpoint(id bucket.ID) *endpoint {
 func (c *Client) Ask(ctx context.Context, a *redis.Ask) (r redis.Reply, err error) {
 	e := c.endpoint(a.ID)
 	begun := time.Now()
-	unix := begun.UnixNano()
-	for range 2 {
-		r, err = e.ask(ctx, c.script, a, unix)
-		if !errors.Is(err, redis.ErrOtherTime) {
-			break
+	r, err = within(ctx, func() (r redis.Reply, err error) {
+		unix := begun.UnixNano()
+		for range 2 {
+			r, err = e.ask(ctx, c.script, a, unix)
+			if !errors.Is(err, redis.ErrOtherTime) {
+				break
+			}
+			unix = int64(r.At) // the windows around the time that it is there
 		}
-		unix = int64(r.At) // the windows around the time that it is there
-	}
+		return r, err
+	})
 	e.counts.add(time.Since(begun), err)
 	if err != nil {
 		if isUndone(err) {
@@ -112,6 +115,25 @@ func (c *Client) Ask(ctx context.Context, a *redis.Ask) (r redis.Reply, err erro
 		return r, fmt.Errorf("redis %s: %w", e.name, err)
 	}
 	return r, nil
+}
+
+// within does what may take longer than ctx says, and is left alone then: a connection that is being made is waited for by all who need it.
+func within(ctx context.Context, do func() (redis.Reply, error)) (redis.Reply, error) {
+	type result struct {
+		reply redis.Reply
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() { // ends when the client closes, at the latest
+		r, err := do()
+		done <- result{r, err}
+	}()
+	select {
+	case r := <-done:
+		return r.reply, r.err
+	case <-ctx.Done():
+		return redis.Reply{}, ctx.Err()
+	}
 }
 
 // Stats is what a client knows of one server.

@@ -34,8 +34,8 @@ const (
 	probeAgain    = 200 * time.Millisecond
 	probePatience = 100 * time.Millisecond
 	dialPatience  = time.Second
-	// fairPatience is what a call must have been given to say anything about Redis by having had no answer.
-	fairPatience = 5 * time.Millisecond
+	// clusterAgain is how often a cluster is looked at though nothing seems to have moved.
+	clusterAgain = 10 * time.Second
 	// writePatience is after which time without an answer a connection is given up.
 	writePatience = time.Second
 )
@@ -51,9 +51,12 @@ func newEndpoint(of string, cfg *Config) (*endpoint, error) {
 	}
 	option.DisableCache, option.DisableRetry = true, true
 	option.ClientName = "drossel"
-	if option.TLSConfig != nil {
-		option.TLSConfig.RootCAs = cfg.RootCAs
+	if option.TLSConfig != nil { // for each server the certificate must have its name
+		option.TLSConfig.RootCAs, option.TLSConfig.ServerName = cfg.RootCAs, ""
+		option.Sentinel.TLSConfig = option.TLSConfig.Clone()
 	}
+	option.Sentinel.Dialer = option.Dialer
+	option.ClusterOption.ShardsRefreshInterval = clusterAgain
 	option.Dialer.Timeout = dialPatience
 	option.ConnWriteTimeout = writePatience
 	e := &endpoint{name: option.InitAddress[0], option: option, log: cfg.Logger.With("redis", option.InitAddress[0])}
@@ -86,11 +89,9 @@ func (e *endpoint) ask(ctx context.Context, script *rueidis.Lua, a *redis.Ask, u
 	if err != nil {
 		return r, fmt.Errorf("%w: %s: %w", ErrUnavailable, e.name, err)
 	}
-	at, bounded := ctx.Deadline()
-	hasty := bounded && time.Until(at) < fairPatience
 	say := func(err error) {
-		if hasty && errors.Is(err, context.DeadlineExceeded) {
-			err = context.Canceled // it was the caller who had no time
+		if a.Hasty && errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errReplicas) {
+			err = context.Canceled // it says nothing of the server
 		}
 		done(err)
 	}

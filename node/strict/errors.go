@@ -62,6 +62,8 @@ func KindOf(err error) Kind {
 		return Clock
 	case errors.Is(err, errReplicas):
 		return Replicas
+	case errors.Is(err, errPartly):
+		return Other
 	case errors.Is(err, redis.ErrDone):
 		return Late
 	case errors.Is(err, redis.ErrReply):

@@ -165,7 +165,14 @@ func TestForgetful(t *testing.T) {
 func TestDebitOnce(t *testing.T) {
 	s := newServer(t).start()
 	c := open(t, s.url())
-	taken := answered(t, c, 1, redis.Take, 4)
+	take := asked(1, redis.Take, 4)
+	take.Chunk = time.Minute
+	var taken redis.Reply
+	within(t, "take", func() (ok bool) {
+		var err error
+		taken, err = c.Ask(t.Context(), take)
+		return err == nil
+	})
 	debit := func(number uint64) {
 		t.Helper()
 		a := asked(1, redis.Debit, 3)
@@ -185,7 +192,7 @@ func TestDebitOnce(t *testing.T) {
 		t.Errorf("%+v, want a debt of three", r.Decision)
 	}
 	give := asked(1, redis.Give, 4)
-	give.Taken = taken.At
+	give.Taken, give.Chunk = taken.At, time.Minute
 	if _, err := c.Ask(t.Context(), give); err != nil {
 		t.Fatal(err)
 	}
@@ -315,6 +322,33 @@ func TestApproximate(t *testing.T) {
 	}
 }
 
+// TestInTime: no call takes longer than it may, though a connection that never comes is waited for, on which others wait as well.
+func TestInTime(t *testing.T) {
+	s := newServer(t).start()
+	p := newProxy(t, s)
+	c := open(t, p.url())
+	answered(t, c, 1, redis.Look, 0)
+	s.signal(stop)
+	defer s.signal(goOn)
+	var callers sync.WaitGroup
+	for i := range 20 {
+		callers.Go(func() {
+			a := asked(uint64(i), redis.Take, 1)
+			a.Replicas = i % 2
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Millisecond)
+			defer cancel()
+			begun := time.Now()
+			if _, err := c.Ask(ctx, a); err == nil {
+				t.Error("a server that is paused has answered")
+			}
+			if took := time.Since(begun); took > 500*time.Millisecond {
+				t.Errorf("a call took %v", took)
+			}
+		})
+	}
+	callers.Wait()
+}
+
 // TestHasty: callers who have no time to wait are answered in their time, and say nothing about Redis.
 func TestHasty(t *testing.T) {
 	s := newServer(t).start()
@@ -322,7 +356,9 @@ func TestHasty(t *testing.T) {
 	answered(t, c, 1, redis.Look, 0)
 	for range 100 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
-		c.Ask(ctx, asked(1, redis.Look, 1))
+		a := asked(1, redis.Look, 1)
+		a.Hasty = true
+		c.Ask(ctx, a)
 		cancel()
 	}
 	if st := c.Stats()[0]; st.Open || st.Errors[strict.Timeout] == 0 {
