@@ -404,6 +404,12 @@ func TestStrictNeedsStore(t *testing.T) {
 	if _, err := New(Config{Policies: set}); err == nil || !strings.Contains(err.Error(), "--redis") {
 		t.Errorf("%v", err)
 	}
+	tier := "{version: 1, policies: {api: {key: [user], unlimited: true, tiers: {a: {limits: [{rate: 1/s, consistency: strict}]}}}}}"
+	if set, err := policy.Parse("tier.yaml", []byte(tier)); err != nil {
+		t.Error(err)
+	} else if _, err := New(Config{Policies: set}); err == nil {
+		t.Error("a tier that is strict is taken")
+	}
 	n := start(t, Config{})
 	if err := n.SetPolicies(set, Source{}); err == nil {
 		t.Error("they are taken")
@@ -532,33 +538,46 @@ func TestStrictPrefetch(t *testing.T) {
 	})
 }
 
-// TestStrictPrefetchFlows: chunks of a bucket that fills again admit in no span more than the bucket would.
+// TestStrictPrefetchFlows: chunks of a bucket that fills again, and what comes back of them, admit in no span more than the bucket would.
 func TestStrictPrefetchFlows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		nodes, _ := strictCluster(t, 2)
-		var times []time.Duration // at which one was admitted
-		begun := time.Now()
-		for i := range 4000 {
-			wait := time.Duration(i%7) * time.Millisecond
-			if i%500 < 30 { // now and then nobody asks for a while, with chunks out
-				wait = 60 * time.Millisecond
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			nodes, _ := strictCluster(t, 2)
+			var times []time.Duration // at which one was admitted
+			begun := time.Now()
+			sleeps := []int{500, 790, 810, 860, 950, 1000, 1030, 1060, 1090, 1200, 2500}
+			for i := range 60 {
+				many := r.IntN(1 << r.IntN(9)) // from one to many at once
+				switch i % 4 {
+				case 0: // all there is, when what was fetched before is about to end
+					many = 150
+				case 3: // each node fetches
+					many = 4
+				}
+				for range many {
+					if check(t, nodes[r.IntN(2)], policy.Request{Policy: "flow", Key: "ann"}).Allowed {
+						times = append(times, time.Since(begun))
+					}
+				}
+				sleep := r.IntN(1 << r.IntN(12))
+				if i%4 == 3 || i%4 == 2 {
+					sleep = sleeps[r.IntN(len(sleeps))]
+				}
+				time.Sleep(time.Duration(sleep) * time.Millisecond)
 			}
-			time.Sleep(wait)
-			if check(t, nodes[i/3%2], policy.Request{Policy: "flow", Key: "ann"}).Allowed {
-				times = append(times, time.Since(begun))
+			if len(times) < 500 {
+				t.Errorf("seed %d: only %d were admitted", seed, len(times))
 			}
-		}
-		if len(times) < 1000 {
-			t.Errorf("only %d were admitted", len(times))
-		}
-		for i := range times {
-			for j := i; j < len(times); j++ {
-				if most := 100 + int64((times[j]-times[i])/(10*time.Millisecond)) + 1; int64(j-i+1) > most {
-					t.Fatalf("%d were admitted from %v to %v, want %d at the most", j-i+1, times[i], times[j], most)
+			for i := range times {
+				for j := i; j < len(times); j++ {
+					if most := 100 + int64((times[j]-times[i])/(10*time.Millisecond)) + 1; int64(j-i+1) > most {
+						t.Fatalf("seed %d: %d were admitted from %v to %v, want %d at the most", seed, j-i+1, times[i], times[j], most)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // TestStrictOnce: whatever becomes of what is asked of the store, and of its answers, in the end it has counted all that was admitted, once.

@@ -189,6 +189,8 @@ func TestParseRefusesBehaviours(t *testing.T) {
 			`3:47: policy "api": strict: limit 1 admits 7 at a time, which is not one for each of 8 shards`},
 		{"key: [], consistency: strict, strict: {shards: 2}, limits: [{rate: 7/s, algorithm: pacer, max_queue: 3}]",
 			`3:47: policy "api": strict: limit 1 is a pacer, and what it spaces would come from 2 at once: leave shards out`},
+		{"key: [], consistency: strict, strict: {shards: 2}, limits: [{rate: 7/s, algorithm: first_hit_window}]",
+			`3:47: policy "api": strict: limit 1 is a first_hit_window, and each shard would begin its own: leave shards out`},
 		{"key: [], consistency: strict, strict: {prefetch: 5}, limits: [{rate: 7/s, algorithm: sliding_window}]",
 			`3:47: policy "api": strict: limit 1 is a sliding_window, which counts when each request came: leave prefetch out`},
 		{"key: [], consistency: strict, strict: {prefetch: 5, shards: 2}, limits: [{rate: 8/s}]",

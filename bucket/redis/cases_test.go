@@ -500,6 +500,28 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestOwedByOldLimits: what comes back, or is owed, by limits that are no more changes nothing of those that are.
+func TestOwedByOldLimits(t *testing.T) {
+	s := newStore(t)
+	old := bucket.Limit{Count: 10_000, Per: time.Second, Burst: 1000, Tag: 1}
+	now := bucket.Limit{Count: 1000, Per: 24 * time.Hour, Burst: 1000, Tag: 1}
+	r := s.ask("k", Take, old, 100, -1)
+	s.ask("k", Take, now, 900, -1)
+	left := s.ask("k", Look, now, 0, -1).Decision.Remaining
+	for _, a := range []Ask{{Do: Give, Costs: []int64{100}, Taken: r.At}, {Do: Debit, Costs: []int64{5}}} {
+		a.Limits = []bucket.Limit{old}
+		if _, err := s.play("k", a, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.ask("k", Look, now, 0, -1); r.Decision.Remaining > left {
+		t.Errorf("%+v", r.Decision)
+	}
+	if ttl := s.number("PTTL", "k"); ttl < 3600_000 {
+		t.Errorf("it is there for %d ms more", ttl)
+	}
+}
+
 // TestTagsStay: what was taken stays with the tag of a limit, wherever it stands; a new one begins full.
 func TestTagsStay(t *testing.T) {
 	s := newStore(t)

@@ -512,6 +512,17 @@ if asker and stored[n + 4] then
 end
 local again = asker and (tonumber(op) <= done or string.find(list, " " .. op .. " ", 1, true))
 if again and what == "take" then return {-2, now} end
+-- What comes back, or is owed, may be by limits that are no more: it goes by those that are.
+if what == "debit" or what == "give" then
+	for i = 1, n do
+		local l = limits[i]
+		local name, count, per, most = match(stored[i + 3] or "", "^(%S+) (%S+) (%S+) (%S+) ")
+		if name and (name ~= "calendar" or l.windows and tonumber(per) == l.per) then
+			l.name, l.kind, l.raw = name, kind_of(name), name .. " " .. count .. " " .. per .. " " .. most
+			l.count, l.per, l.most, l.more = tonumber(count), tonumber(per), tonumber(most), l.more or 0
+		end
+	end
+end
 local states, admits, spends = {}, 1, false
 for i = 1, n do
 	local l = limits[i]

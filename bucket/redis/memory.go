@@ -61,36 +61,51 @@ func (m *Memory) Ask(now bucket.Instant, a *Ask) (r Reply, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.group(a, now)
-	cost := slices.Max(a.Costs)
-	again := false
-	if a.Op.Asker != "" && (a.Do == Take || a.Do == Debit) {
-		if again = k.isDone(&a.Op); again && a.Do == Take {
-			return Reply{At: now}, ErrDone
-		}
-	}
 	r.At = now
-	k.refill(now)
-	if a.Do == Take {
-		r.Decision, r.Which = k.TakeEach(now, cost, a.Costs)
-	} else {
-		r.Decision, r.Which = k.LookEach(now, cost, a.Costs)
+	again := a.Op.Asker != "" && (a.Do == Take || a.Do == Debit) && k.isDone(&a.Op)
+	if again && a.Do == Take {
+		return r, ErrDone
 	}
-	switch {
-	case a.Do == Take && r.Decision.Allowed:
-		k.note(&a.Op)
-		if most := k.flowing(a.Costs); a.Chunk >= time.Microsecond && most > 0 {
-			k.lend(chunk{endOf(now, a.Chunk), most})
+	k.refill(now)
+	switch a.Do {
+	case Take:
+		k.take(now, a, &r)
+	case Debit:
+		if costs := k.costs(a); !again {
+			k.Debit(now, slices.Max(costs), costs)
+			k.note(&a.Op)
 		}
-	case a.Do == Debit && !again:
-		k.Debit(now, cost, a.Costs)
-		k.note(&a.Op)
-	case a.Do == Give:
+	case Give:
 		k.give(now, a)
+	default:
+		r.Decision, r.Which = k.LookEach(now, slices.Max(a.Costs), a.Costs)
 	}
 	return r, nil
 }
 
-// group returns the group with the limits that are asked for.
+func (k *kept) take(now bucket.Instant, a *Ask, r *Reply) {
+	r.Decision, r.Which = k.TakeEach(now, slices.Max(a.Costs), a.Costs)
+	if !r.Decision.Allowed {
+		return
+	}
+	k.note(&a.Op)
+	if most := k.flowing(a.Costs); a.Chunk >= time.Microsecond && most > 0 {
+		k.lend(chunk{endOf(now, a.Chunk), most})
+	}
+}
+
+// costs are those of the limits that are, by tag: what comes back, or is owed, may be by others that are no more.
+func (k *kept) costs(a *Ask) []int64 {
+	costs := make([]int64, len(k.Limits))
+	for i := range k.Limits {
+		if j := slices.IndexFunc(a.Limits, func(l bucket.Limit) bool { return l.Tag == k.Limits[i].Tag }); j >= 0 {
+			costs[i] = a.Costs[j]
+		}
+	}
+	return costs
+}
+
+// group returns the group, to take or look with the limits that are asked for.
 func (m *Memory) group(a *Ask, now bucket.Instant) *kept {
 	key := a.Key()
 	k := m.groups[key]
@@ -102,7 +117,7 @@ func (m *Memory) group(a *Ask, now bucket.Instant) *kept {
 		k.Start(now)
 		m.groups[key] = k
 	}
-	if !slices.Equal(k.Limits, a.Limits) {
+	if (a.Do == Take || a.Do == Look) && !slices.Equal(k.Limits, a.Limits) {
 		from := make([]int, len(a.Limits))
 		was := make([]bucket.Limit, len(a.Limits))
 		for i, l := range a.Limits {
@@ -186,8 +201,9 @@ func (k *kept) returned(now, ends bucket.Instant, cost int64) bool {
 
 // give gives back what was taken at an instant.
 func (k *kept) give(now bucket.Instant, a *Ask) {
-	back := a.Chunk >= time.Microsecond && k.returned(now, endOf(a.Taken, a.Chunk), k.flowing(a.Costs))
-	for i, c := range a.Costs {
+	costs := k.costs(a)
+	back := a.Chunk >= time.Microsecond && k.returned(now, endOf(a.Taken, a.Chunk), k.flowing(costs))
+	for i, c := range costs {
 		s := &k.States[i]
 		if k.flows(i) && !back {
 			continue

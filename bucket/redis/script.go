@@ -179,7 +179,8 @@ var ErrReply = errors.New("a reply that the script does not give")
 
 // Reply is what the script has answered.
 type Reply struct {
-	// Decision is that of the group, and Which limit has spoken, as bucket.Group.TakeEach has it, or LookEach.
+	// Decision is that of the group, and Which limit has spoken, as bucket.Group.TakeEach has it, or LookEach; of a Debit or a Give there
+	// is none.
 	Decision bucket.Decision
 	Which    int
 	// At is the instant at the server, in nanoseconds of Unix time.
@@ -198,6 +199,8 @@ func (a *Ask) Read(reply []int64) (r Reply, err error) {
 		return r, ErrDone
 	case reply[0] < 0:
 		return r, ErrOtherTime
+	case a.Do == Debit || a.Do == Give: // nobody wants the numbers, which may be those of other limits
+		return r, nil
 	}
 	g := bucket.Group{Limits: make([]bucket.Limit, len(limits)), States: make([]bucket.State, len(limits)), Log: new(bucket.Log)}
 	for i := range limits {
