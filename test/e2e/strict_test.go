@@ -147,6 +147,9 @@ func TestStrictExactly(t *testing.T) {
 	r := newRedis(t)
 	r.start(t)
 	all := strictNodes(t, r, 2, "--deadline", "3s")
+	for _, d := range all {
+		waitFor(t, d.name+" to reach Redis", func() bool { return newWeb(t).check(t, d, look("bob")).DecidedBy == "redis" })
+	}
 	var allowed, denied, unanswered, degraded atomic.Int64
 	var stop atomic.Bool
 	var callers sync.WaitGroup
@@ -176,6 +179,7 @@ func TestStrictExactly(t *testing.T) {
 	waitFor(t, "some to be admitted", func() bool { return allowed.Load() > 200 })
 	r.say(t, "script flush")
 	third := startSwift(t, "--name", "n3", "--policy", file(t, "limits.yaml", strictPolicies), "--redis", r.url(), "--deadline", "3s", "--join", all[0].gossip)
+	waitFor(t, "n3 to reach Redis", func() bool { return newWeb(t).check(t, third, look("bob")).DecidedBy == "redis" })
 	for range 32 {
 		call(third)
 	}
@@ -198,7 +202,10 @@ func TestStrictCalls(t *testing.T) {
 	r.start(t)
 	d := strictNodes(t, r, 1, "--deadline", "3s")[0]
 	client := newWeb(t)
-	client.check(t, d, object{"policy": "few", "key": "first"}) // Redis has the script now
+	waitFor(t, "Redis to be reached, have the script and be owed nothing", func() bool {
+		a := client.check(t, d, object{"policy": "few", "key": "first"})
+		return a.DecidedBy == "redis" && client.metrics(t, d)["drossel_redis_debts_open"] == 0
+	})
 	calls := r.monitor(t)
 	for i := range 5 {
 		if a := client.check(t, d, object{"policy": "few", "key": "ann"}); !a.Allowed || a.DecidedBy != "redis" || a.Remaining != int64(4-i) {
