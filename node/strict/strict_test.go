@@ -96,7 +96,9 @@ func TestC97(t *testing.T) {
 	c := open(t, p.url())
 	answered(t, c, 1, redis.Look, 0)
 	p.loses.Store(true)
-	if r, err := ask(c, 1, redis.Take, 1); err == nil {
+	ctx, cancel := context.WithTimeout(t.Context(), generous) // it arrives, and its answer ends the connection
+	defer cancel()
+	if r, err := c.Ask(ctx, asked(1, redis.Take, 1)); err == nil {
 		t.Fatalf("%+v: the answer was lost", r)
 	} else if k := strict.KindOf(err); k != strict.Timeout && k != strict.Connection {
 		t.Errorf("%v: %v", k, err)
