@@ -17,9 +17,11 @@ import (
 	"github.com/drossel-dev/drossel/node/strict"
 )
 
-// A client of a cluster looks at it once more a second later, in a goroutine of its own that ends then.
+// A client of a cluster looks at it once more a second later, and closes connections that it needs no more after five, in goroutines that
+// end by themselves.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
 }
 
 func TestOpenRefuses(t *testing.T) {
