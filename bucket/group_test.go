@@ -208,7 +208,7 @@ func TestGroups(t *testing.T) {
 				}
 				return cost
 			}
-			switch rapid.IntRange(0, 7).Draw(t, "call") {
+			switch rapid.IntRange(0, 8).Draw(t, "call") {
 			case 0:
 				limits := make([]bucket.Limit, len(models))
 				for i := range limits {
@@ -239,6 +239,12 @@ func TestGroups(t *testing.T) {
 				}
 				g.Refill(now, 0)
 				g.Exhaust(i, now)
+			case 4:
+				g.Refund(now, 0, cost, costs)
+				for i, m := range models {
+					m.at(now)
+					m.refund(costOf(i))
+				}
 			case 3:
 				seen := make([]slow, len(models))
 				for i, m := range models {

@@ -18,6 +18,7 @@ type slow interface {
 	wait() time.Duration                           // how long an admitted request has to wait
 	take(cost int64)                               // which is admitted
 	used() int64                                   // what counts as taken, rounded up
+	refund(tokens int64)                           // as if that had not been admitted
 	bottom() int64                                 // what may still be taken, whether it is there or not
 	idle() bool                                    // as if nothing was taken
 	adopt(now bucket.Instant, l bucket.Limit) slow // another limit of the same algorithm and windows, or nil
@@ -54,7 +55,14 @@ func (m *slowBucket) take(cost int64)                        { m.level.Sub(m.lev
 func (m *slowBucket) idle() bool                             { return m.level.Cmp(rat(m.limit.Burst)) >= 0 || m.limit.Count == 0 }
 func (m *slowBucket) used() int64                            { return m.limit.Burst - floor(m.level).Int64() }
 func (m *slowBucket) bottom() int64                          { return floor(m.level).Int64() + m.limit.Burst }
-func (m *slowBucket) copy() slow                             { return &slowBucket{m.model.copy()} }
+func (m *slowBucket) refund(tokens int64) {
+	if most := rat(m.limit.Burst); m.level.Cmp(most) < 0 {
+		if m.level.Add(m.level, rat(tokens)); m.level.Cmp(most) > 0 {
+			m.level = most
+		}
+	}
+}
+func (m *slowBucket) copy() slow { return &slowBucket{m.model.copy()} }
 func (m *slowBucket) adopt(now bucket.Instant, l bucket.Limit) slow {
 	m.model.adopt(l, now)
 	return m
@@ -116,8 +124,13 @@ func (m *slowPacer) wait() time.Duration {
 func (m *slowPacer) take(cost int64) { m.backlog.Add(m.backlog, rat(cost)) }
 func (m *slowPacer) idle() bool      { return m.backlog.Sign() == 0 || m.l.Count == 0 }
 func (m *slowPacer) used() int64     { return -floor(new(big.Rat).Neg(m.backlog)).Int64() }
-func (m *slowPacer) bottom() int64   { return 2*m.l.Capacity() - m.used() }
-func (m *slowPacer) copy() slow      { return &slowPacer{m.l, new(big.Rat).Set(m.backlog), m.last} }
+func (m *slowPacer) refund(tokens int64) {
+	if m.backlog = new(big.Rat).Sub(m.backlog, rat(tokens)); m.backlog.Sign() < 0 {
+		m.backlog = new(big.Rat)
+	}
+}
+func (m *slowPacer) bottom() int64 { return 2*m.l.Capacity() - m.used() }
+func (m *slowPacer) copy() slow    { return &slowPacer{m.l, new(big.Rat).Set(m.backlog), m.last} }
 func (m *slowPacer) adopt(now bucket.Instant, l bucket.Limit) slow {
 	m.at(now)
 	if l.Per != m.l.Per {
@@ -160,7 +173,16 @@ func (m *slowLog) wait() time.Duration      { return 0 }
 func (m *slowLog) take(cost int64)          { m.all = append(m.all, admitted{m.last, cost}) }
 func (m *slowLog) idle() bool               { return m.used() == 0 }
 func (m *slowLog) bottom() int64            { return 2*m.l.Burst - m.used() }
-func (m *slowLog) copy() slow               { return &slowLog{m.l, m.last, slices.Clone(m.all)} }
+func (m *slowLog) refund(tokens int64) {
+	for n := len(m.all); n > 0 && tokens > 0; n = len(m.all) {
+		some := min(tokens, m.all[n-1].cost)
+		if m.all[n-1].cost -= some; m.all[n-1].cost == 0 {
+			m.all = m.all[:n-1]
+		}
+		tokens -= some
+	}
+}
+func (m *slowLog) copy() slow { return &slowLog{m.l, m.last, slices.Clone(m.all)} }
 func (m *slowLog) adopt(now bucket.Instant, l bucket.Limit) slow {
 	m.at(now)
 	m.all = slices.DeleteFunc(m.all, func(a admitted) bool { // what has ended does not come back
@@ -236,6 +258,18 @@ func (m *slowCounters) take(cost int64) {
 func (m *slowCounters) idle() bool    { return m.counts == nil }
 func (m *slowCounters) used() int64   { return m.l.Burst - floor(m.free()).Int64() }
 func (m *slowCounters) bottom() int64 { return 2*m.l.Burst - m.counts[m.window] }
+func (m *slowCounters) refund(tokens int64) {
+	for _, of := range []int64{m.window, m.window - 1} {
+		some := min(tokens, m.counts[of])
+		if some > 0 {
+			m.counts[of] -= some
+		}
+		tokens -= some
+	}
+	if m.counts[m.window]+m.counts[m.window-1] == 0 {
+		m.counts = nil
+	}
+}
 func (m *slowCounters) copy() slow {
 	c := *m
 	if m.counts != nil {
@@ -273,6 +307,7 @@ func (m *slowFirstHit) wait() time.Duration                    { return 0 }
 func (m *slowFirstHit) idle() bool                             { return m.taken == 0 }
 func (m *slowFirstHit) used() int64                            { return m.taken }
 func (m *slowFirstHit) bottom() int64                          { return 2*m.l.Burst - m.taken }
+func (m *slowFirstHit) refund(tokens int64)                    { m.taken = max(0, m.taken-tokens) }
 func (m *slowFirstHit) copy() slow                             { c := *m; return &c }
 func (m *slowFirstHit) take(cost int64) {
 	if m.taken == 0 {
@@ -327,6 +362,7 @@ func (m *slowWindow) admits(cost int64) bool                 { return cost == 0 
 func (m *slowWindow) possible(cost int64) bool               { return cost <= m.l.Burst }
 func (m *slowWindow) left() int64                            { return max(m.l.Burst-m.taken, 0) }
 func (m *slowWindow) wait() time.Duration                    { return 0 }
+func (m *slowWindow) refund(tokens int64)                    { m.taken = max(0, m.taken-tokens) }
 func (m *slowWindow) take(cost int64)                        { m.taken += cost }
 func (m *slowWindow) idle() bool                             { return m.taken == 0 }
 func (m *slowWindow) used() int64                            { return m.taken }

@@ -66,12 +66,12 @@ func (pl *plan) begin(q *question, l *link, until time.Duration) *call {
 	if until <= now {
 		return nil
 	}
-	if pl.group.Entry() != 0 && l.speaksBefore(transport.EntriesVersion) {
+	if pl.group.Entry() != 0 && l.speaksBefore(transport.EntriesVersion) || q.refund && l.speaksBefore(transport.RefundsVersion) {
 		return nil
 	}
 	c := n.newCall()
 	c.group, c.begun, c.expires = pl.group, now, until
-	c.check = transport.Check{ID: q.id, Cost: q.cost, Costs: q.each, Look: q.look, Leases: q.leases, Demand: q.demand}
+	c.check = transport.Check{ID: q.id, Cost: q.cost, Costs: q.each, Look: q.look, Refund: q.refund, Leases: q.leases, Demand: q.demand}
 	if q.hold != nil {
 		c.check.Hold, c.check.Life = q.hold.id, q.hold.life
 	}
@@ -127,7 +127,7 @@ func (pl *plan) finish(ctx context.Context, q *question, req *policy.Request, l 
 	if q.hold != nil {
 		q.hold.heldBy(l, &a, asked)
 	}
-	pl.tell(d, a.Decision, int(a.Which), policy.Owner, by)
+	pl.tell(d, q.refunded(a.Decision), int(a.Which), policy.Owner, by)
 	pl.count(q, d.Allowed, decidedElsewhere)
 	return true, nil
 }

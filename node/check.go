@@ -102,6 +102,7 @@ type question struct {
 	hold *pledge // if the cost is to be taken aside
 
 	look   bool
+	refund bool         // the cost is given back
 	shadow bool         // it is asked for a limit in shadow mode
 	leases bool         // the owner may lend
 	demand lease.Demand // what is known of it here
@@ -122,7 +123,9 @@ func (pl *plan) read(req *policy.Request, q *question) (err error) {
 	if err = pl.cost(req, q); err != nil {
 		return err
 	}
-	q.look = req.CheckOnly
+	if q.look, q.refund = req.CheckOnly, req.Refund; q.look && q.refund {
+		return fmt.Errorf("%w: CheckOnly and Refund: leave one out", policy.ErrInvalid)
+	}
 	byKey := req.Parts == nil && pl.memo != nil
 	if byKey {
 		if k := pl.memo.find(req.Key); k != nil {
@@ -203,10 +206,22 @@ func (n *Node) take(g *table.Group, q *question, now bucket.Instant) (a bucket.D
 	if q.look {
 		return n.owned.Look(q.part, q.id, g, now, q.cost, q.each...)
 	}
+	if q.refund {
+		a, which, err = n.owned.Refund(q.part, q.id, g, now, q.cost, q.each...)
+		return q.refunded(a), which, err
+	}
 	if len(q.each) > 0 {
 		return n.owned.TakeEach(q.part, q.id, g, now, q.cost, q.each)
 	}
 	return n.owned.Take(q.part, q.id, g, now, q.cost)
+}
+
+// refunded makes the answer of a limit that of a refund, which none denies. A look and a take it leaves as it is.
+func (q *question) refunded(a bucket.Decision) bucket.Decision {
+	if q.refund {
+		a.Allowed, a.RetryAfter = true, 0
+	}
+	return a
 }
 
 // tell puts the answer of a group, given by one of its limits, into the words of the policy.

@@ -51,7 +51,7 @@ func (pl *plan) count(q *question, allowed bool, w where) {
 		q.hold.by = w
 		return
 	}
-	if q.shadow { // that only looks
+	if q.shadow || q.refund { // which only look, or take nothing
 		return
 	}
 	pl.add(q.part, allowed, w)

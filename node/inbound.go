@@ -184,9 +184,12 @@ func (in *inbound) own(c *transport.Check, part int, g *table.Group, now bucket.
 	if c.Hold != (lease.HoldID{}) {
 		return in.hold(c, part, g, now)
 	}
-	if c.Look {
+	switch {
+	case c.Look:
 		d.Decision, d.Which, err = n.owned.Look(part, c.ID, g, now, c.Cost, c.Costs...)
-	} else {
+	case c.Refund:
+		d.Decision, d.Which, err = n.owned.Refund(part, c.ID, g, now, c.Cost, c.Costs...)
+	default:
 		d, err = n.owned.TakeFor(part, c.ID, g, now, table.Asker{Name: in.from, Leases: c.Leases, Demand: c.Demand}, c.Cost, c.Costs...)
 	}
 	switch {

@@ -17,14 +17,14 @@ const passMargin = time.Millisecond
 // pass sends a check on to whom this node takes for the owner: the sender has not heard of it yet. It happens twice to a
 // check at the most, so nodes that disagree do not play ball with it.
 func (in *inbound) pass(c *transport.Check, g *table.Group, l *link, hop uint8) bool {
-	if c.Within <= passMargin || g.Entry() != 0 && l.speaksBefore(transport.EntriesVersion) {
+	if c.Within <= passMargin || g.Entry() != 0 && l.speaksBefore(transport.EntriesVersion) || c.Refund && l.speaksBefore(transport.RefundsVersion) {
 		return false
 	}
 	out := in.node.newCall()
 	out.relay, out.relayNumber, out.to, out.group = in, c.Number, l.member.ID, g
 	out.begun = in.node.elapsed()
 	out.expires = out.begun + c.Within - passMargin
-	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Costs: c.Costs, Hold: c.Hold, Life: c.Life, Look: c.Look, Hop: hop}
+	out.check = transport.Check{ID: c.ID, Cost: c.Cost, Costs: c.Costs, Hold: c.Hold, Life: c.Life, Look: c.Look, Refund: c.Refund, Hop: hop}
 	in.node.counters.passing.Add(1)
 	if !l.enqueue(out) {
 		in.node.counters.passing.Add(-1)

@@ -51,7 +51,7 @@ func (ps *purses) shard(part int) *purseShard { return &ps.shards[part%purseShar
 // forwarded.
 func (pl *plan) borrowed(l *link, q *question, now bucket.Instant, d *policy.Decision) bool {
 	n := pl.node
-	if !pl.leased || q.look || stage(n.stage.Load()) != running {
+	if !pl.leased || q.look || q.refund || stage(n.stage.Load()) != running {
 		return false
 	}
 	q.leases = true

@@ -48,7 +48,7 @@ func (s *sampler) slot(id bucket.ID) *sampleSlot { return &s.slots[id.Hi%sampleS
 // follows decides a check by the verdict before it. If it is false the check has to be decided, at the cost of those
 // that followed on top of its own: one in ten is charged for ten.
 func (s *sampler) follows(pl *plan, q *question, d *policy.Decision) bool {
-	if q.look {
+	if q.look || q.refund {
 		return false
 	}
 	t := s.slot(q.id)
@@ -78,7 +78,7 @@ func (s *sampler) follows(pl *plan, q *question, d *policy.Decision) bool {
 // learn takes in the verdict on a check that was to be decided, or why there is none. What was owed and could not be
 // paid stays so.
 func (s *sampler) learn(pl *plan, q *question, d *policy.Decision, err error) {
-	if q.look {
+	if q.look || q.refund {
 		return
 	}
 	t := s.slot(q.id)

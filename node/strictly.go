@@ -43,7 +43,7 @@ func (pl *plan) strictly(ctx context.Context, q *question, req *policy.Request, 
 // denied says whether Redis has denied as much a moment ago, and decides so.
 func (pl *plan) denied(q *question, d *policy.Decision) bool {
 	n := pl.node
-	if pl.tooMuch(q) { // that is another answer
+	if q.refund || pl.tooMuch(q) { // that is another answer
 		return false
 	}
 	a, which, ok := n.denials.find(pl, q.id, q.cost, q.each, n.clock.Now())
@@ -78,6 +78,10 @@ func (pl *plan) askAll(ctx context.Context, q *question, req *policy.Request, un
 	if decided || err != nil {
 		return err
 	}
+	if q.refund { // it was taken there, and is only given back there
+		pl.unreachable(pl.node.view.Load(), q, d)
+		return nil
+	}
 	return pl.instead(ctx, q, req, op, until, inTime, d)
 }
 
@@ -89,7 +93,7 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 		first = rand.IntN(len(pl.shards))
 	}
 	op.shard = pl.shard(q, first)
-	fetches := pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && len(q.each) == 0 && stage(n.stage.Load()) == running
+	fetches := pl.strictness.Prefetch > 1 && q.hold == nil && !q.look && !q.refund && len(q.each) == 0 && stage(n.stage.Load()) == running
 	if fetches && pl.spendFetched(q, op.shard, d) {
 		return op, true, nil
 	}
@@ -100,6 +104,10 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 	}
 	asking, done := context.WithTimeout(ctx, patience)
 	defer done()
+	if q.refund {
+		decided, err = pl.refundStrict(asking, q, op.shard, d)
+		return op, decided, err
+	}
 	if fetches {
 		if pl.spend(asking, q, op.shard, d) {
 			return op, true, nil
@@ -153,6 +161,19 @@ func (pl *plan) askStrict(ctx context.Context, q *question, until time.Duration,
 	pl.tell(d, sum.told, sum.which, policy.Redis, n.name)
 	pl.count(q, d.Allowed, decidedByRedis)
 	return op, true, nil
+}
+
+// refundStrict gives the cost back, to one group if the key has several: false if Redis has not answered, and then nobody knows if it was done.
+func (pl *plan) refundStrict(ctx context.Context, q *question, sh shard, d *policy.Decision) (decided bool, err error) {
+	if pl.strictness.Approximate {
+		return false, fmt.Errorf("%w: policy %s counts approximately (store: approximate), and can't give back", policy.ErrInvalid, pl.name)
+	}
+	r, err := pl.node.cfg.Strict.Ask(ctx, &redis.Ask{Do: redis.Refund, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: pl.costsOf(q)})
+	if err != nil {
+		return false, nil
+	}
+	pl.tell(d, q.refunded(r.Decision), r.Which, policy.Redis, pl.node.name)
+	return true, nil
 }
 
 // asked is what Redis has said, to what was sent at an instant of the decision clock.

@@ -42,21 +42,30 @@ const (
 	holdAttempts = 2
 )
 
-// check has all legs decide.
+// check has all legs decide, and tells what they say together.
 func (legs together) check(ctx context.Context, n *Node, d *policy.Decision) error {
+	came, err := legs.decide(ctx, n)
+	if err == nil {
+		legs.tell(came, d)
+	}
+	return err
+}
+
+// decide has all legs decide.
+func (legs together) decide(ctx context.Context, n *Node) (came outcome, err error) {
 	until, inTime := n.until(ctx)
 	if n.specials.count.Load() != 0 {
 		for i := range legs {
 			if err := legs[i].know(); err != nil {
-				return err
+				return came, err
 			}
 		}
 	}
 	for attempt := 1; ; attempt++ {
 		n.ask(ctx, legs, until, inTime)
-		done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until, d)
+		came, done, err := legs.settle(n, attempt == holdAttempts || n.elapsed() >= until)
 		if done || err != nil {
-			return err
+			return came, err
 		}
 	}
 }
@@ -77,8 +86,8 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 				continue
 			}
 		}
-		if !l.q.look {
-			l.q.hold = &pledge{id: id, life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.plan.costsOf(&l.q)}
+		if !l.q.look && !l.q.refund {
+			l.q.hold = &pledge{id: legs.holdID(n, id, i), life: min(max(until-n.elapsed(), 0)+holdLife, lease.TTL), costs: l.plan.costsOf(&l.q)}
 		}
 		if owner := v.owner(l.q.part); owner != v.self && !l.plan.strict {
 			if l.done = l.plan.borrowed(v.link(owner), &l.q, n.clock.Now(), &l.d); l.done {
@@ -120,6 +129,17 @@ func (n *Node) ask(ctx context.Context, legs together, until time.Duration, inTi
 	}
 	seeking.Wait()
 	legs.askStrict(ctx, until, inTime)
+}
+
+// holdID names what leg i holds. Holds of one bucket have different names.
+func (legs together) holdID(n *Node, id lease.HoldID, i int) lease.HoldID {
+	for j := range legs[:i] {
+		if legs[j].q.id == legs[i].q.id {
+			id.Number = n.holds.Add(1)
+			break
+		}
+	}
+	return id
 }
 
 // askStrict has the legs answered that Redis decides, at the same time, if no other has denied.
@@ -223,15 +243,11 @@ func (pl *plan) costsOf(q *question) []int64 {
 
 // settle ends all holds of a check, and says what comes of it. done is false if some hold has ended too early and it should be tried
 // again.
-func (legs together) settle(n *Node, last bool, d *policy.Decision) (done bool, err error) {
+func (legs together) settle(n *Node, last bool) (came outcome, done bool, err error) {
 	now := n.clock.Now()
 	admit, stand := true, true
-	speaks := 0
 	for i := range legs {
 		l := &legs[i]
-		if i > 0 && legs.speaksFor(i, speaks) {
-			speaks = i
-		}
 		if l.shadow {
 			continue
 		}
@@ -240,9 +256,27 @@ func (legs together) settle(n *Node, last bool, d *policy.Decision) (done bool, 
 		stand = stand && (l.q.hold == nil || l.q.hold.stands(now))
 	}
 	commit := legs.end(n, now, admit && stand)
-	look := legs[0].q.look
-	if admit && !commit && !look && !last {
-		return false, err
+	if admit && !commit && !last {
+		return came, false, err
+	}
+	came = outcome{admitted: admit && commit, late: admit && !commit}
+	legs.count(came.admitted, err)
+	return came, true, err
+}
+
+// outcome is what comes of a check.
+type outcome struct {
+	admitted bool
+	late     bool // all would have admitted, but not at a time
+}
+
+// tell puts what legs of a check say into one decision: that of all legs, or, of a check of several requests, of those of one.
+func (legs together) tell(came outcome, d *policy.Decision) {
+	speaks := 0
+	for i := range legs {
+		if i > 0 && legs.speaksFor(i, speaks) {
+			speaks = i
+		}
 	}
 	if *d = legs[speaks].d; legs[speaks].q.free { // so all are
 		d.Remaining = 0
@@ -262,25 +296,23 @@ func (legs together) settle(n *Node, last bool, d *policy.Decision) (done bool, 
 	case legs[speaks].shadow: // so all are
 		d.Allowed, d.Degraded, d.Overage, d.Never, d.RetryAfter = true, false, false, false, 0
 		d.DecidedBy, d.Policy = policy.Shadow, legs[speaks].plan.name
-	case admit && !commit && !look: // all would have admitted, but not at a time
+	case came.late:
 		d.Allowed, d.Overage, d.RetryAfter = false, false, retryHolds
 	}
-	legs.count(d, err)
-	return true, err
 }
 
 // count counts what came of a check.
-func (legs together) count(d *policy.Decision, err error) {
+func (legs together) count(admitted bool, err error) {
 	for i := range legs {
 		l := &legs[i]
 		switch h := l.q.hold; {
 		case h == nil || err != nil:
 		case l.shadow:
-			if l.err == nil && d.Allowed {
+			if l.err == nil && admitted {
 				l.plan.add(l.q.part, l.d.Allowed, decidedInShadow)
 			}
-		case i == 0 || d.Allowed || !l.d.Allowed:
-			l.plan.add(l.q.part, d.Allowed, h.by)
+		case i == 0 || admitted || !l.d.Allowed:
+			l.plan.add(l.q.part, admitted, h.by)
 		}
 	}
 }

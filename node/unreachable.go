@@ -69,7 +69,7 @@ func (pl *plan) byRule(v *view, q *question, d *policy.Decision) (which int) {
 	var a bucket.Decision
 	by := policy.Timeout
 	switch r := &pl.rules; {
-	case pl.never(q) >= 0: // no owner admits it ever, so no rule does: this is no fault of ours
+	case pl.never(q) >= 0 && !q.refund: // no owner admits it ever, so no rule does: this is no fault of ours
 		which, by = pl.never(q), policy.Local
 	case r.denies >= 0:
 		which, a.RetryAfter = r.denies, retryUnreachable
@@ -82,7 +82,7 @@ func (pl *plan) byRule(v *view, q *question, d *policy.Decision) (which int) {
 			a.RetryAfter = retryUnreachable
 		}
 	}
-	pl.tell(d, a, which, by, pl.node.name)
+	pl.tell(d, q.refunded(a), which, by, pl.node.name)
 	return which
 }
 
@@ -129,7 +129,7 @@ func (pl *plan) askShare(v *view, q *question) (a bucket.Decision, which int) {
 		}
 		return a, int(r.local[which])
 	}
-	if q.look {
+	if q.look || q.refund { // of which nobody here knows if it was taken from the share
 		a, which, err = n.local.Look(q.part, q.id, g, now, cost, each...)
 	} else {
 		a, which, err = n.local.TakeEach(q.part, q.id, g, now, cost, each)
@@ -137,7 +137,7 @@ func (pl *plan) askShare(v *view, q *question) (a bucket.Decision, which int) {
 	if err != nil {
 		return bucket.Decision{}, int(r.local[0])
 	}
-	if a.Allowed && !q.look {
+	if a.Allowed && !q.look && !q.refund {
 		n.owe(q.part, q.id, pl.group, q.cost, q.each...)
 	}
 	return a, int(r.local[which])

@@ -27,6 +27,8 @@ type Check struct {
 	Within time.Duration
 	// Look takes nothing.
 	Look bool
+	// Refund gives the cost back instead of taking it. Only to peers of RefundsVersion, who alone do not take it for a take.
+	Refund bool
 	// Hop counts the nodes that have passed the check on: 0 from the node that was asked. At most MaxHop; more is sent as
 	// MaxHop.
 	Hop uint8
@@ -56,6 +58,7 @@ const (
 	flagDemand byte = 1 << 4
 	flagCosts  byte = 1 << 5
 	flagHold   byte = 1 << 6
+	flagRefund byte = 1 << 7
 )
 
 // AppendChecks appends the frame to b.
@@ -69,6 +72,9 @@ func AppendChecks(b []byte, f *ChecksFrame) []byte {
 		flags := min(c.Hop, MaxHop) << hopShift
 		if c.Look {
 			flags |= flagLook
+		}
+		if c.Refund {
+			flags |= flagRefund
 		}
 		if c.Leases {
 			flags |= flagLeases
@@ -110,6 +116,7 @@ func DecodeChecks(frame []byte, f *ChecksFrame) error {
 		flags := r.byte()
 		c := Check{
 			Look:   flags&flagLook != 0,
+			Refund: flags&flagRefund != 0,
 			Hop:    flags >> hopShift & MaxHop,
 			Leases: flags&flagLeases != 0,
 			ID:     r.id(),

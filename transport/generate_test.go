@@ -89,6 +89,7 @@ func anyChecksFrame() *rapid.Generator[ChecksFrame] {
 			Cost:   numbers(bucket.MaxTokens).Draw(t, "cost"),
 			Within: time.Duration(numbers(int64(maxWithin)).Draw(t, "within")) * time.Microsecond,
 			Look:   rapid.Bool().Draw(t, "look"),
+			Refund: rapid.Bool().Draw(t, "refund"),
 			Hop:    uint8(rapid.IntRange(0, MaxHop).Draw(t, "hop")),
 			Leases: rapid.Bool().Draw(t, "leases"),
 			Demand: anyDemand().Draw(t, "demand"),

@@ -24,6 +24,7 @@ func TestGoldenBytes(t *testing.T) {
 			},
 			{Number: 6, Cost: 1},
 			{Number: 7, Hop: 3},
+			{Number: 8, Cost: 4, Refund: true},
 		},
 	}
 	answers := AnswersFrame{
@@ -70,7 +71,8 @@ func TestGoldenBytes(t *testing.T) {
 			golden: `04 0102030405060708 01 ac02 00 01 00 00 c801 8094ebdc03 64
 				03 1112131415161718 2122232425262728 05 ac02 02 e05d
 				00 0000000000000000 0000000000000000 06 00 01 00
-				06 0000000000000000 0000000000000000 07 00 00 00`,
+				06 0000000000000000 0000000000000000 07 00 00 00
+				80 0000000000000000 0000000000000000 08 00 04 00`,
 			got: AppendChecks(nil, &checks),
 			decodes: func(b []byte) bool {
 				return DecodeChecks(b, &gotChecks) == nil && sameChecks(&gotChecks, &checks)

@@ -179,8 +179,8 @@ func TestHandshakeRefuses(t *testing.T) {
 	}{
 		{"label", func(h *Hello) { h.Label = "prod" }, []string{`"test"`, `"prod"`}},
 		{"fingerprint", func(h *Hello) { h.Fingerprint = "fp-2" }, []string{"fp-1", "fp-2"}},
-		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 10, 11 }, []string{"8 to 9", "10 to 11"}},
-		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 1, 2 }, []string{"8 to 9", "1 to 2"}},
+		{"newer versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 11, 12 }, []string{"8 to 10", "11 to 12"}},
+		{"older versions", func(h *Hello) { h.MinVersion, h.MaxVersion = 1, 2 }, []string{"8 to 10", "1 to 2"}},
 		{"name", func(h *Hello) { h.ID, h.Boot = "n1x", 4711 }, []string{"1234", "4711"}},
 	} {
 		for _, swapped := range []bool{false, true} {

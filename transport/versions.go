@@ -4,11 +4,14 @@ package transport
 // limits are, or knew of no holds, and their nodes are refused.
 const (
 	MinVersion = 8
-	MaxVersion = 9
+	MaxVersion = 10
 )
 
 // EntriesVersion is the first version that knows of the limits store.
 const EntriesVersion = 9
+
+// RefundsVersion is the first version that knows of refunds.
+const RefundsVersion = 10
 
 // Version returns the frame version that two nodes use who have accepted each other: the highest that both speak.
 func Version(own, other Hello) uint8 { return min(own.MaxVersion, other.MaxVersion) }

@@ -23,9 +23,9 @@ func versionsMeet(t *testing.T, w world) {
 		"this build":            {none, none, transport.MaxVersion, nil},
 		"an older dialer":       {versions{0, 8}, none, 8, nil},
 		"an older node dialed":  {none, versions{8, 8}, 8, nil},
-		"a dialer of version 2": {versions{1, 2}, none, 0, []string{"1 to 2", "8 to 9"}},
-		"version 2 dialed":      {none, versions{1, 2}, 0, []string{"1 to 2", "8 to 9"}},
-		"a far newer one":       {versions{10, 10}, none, 0, []string{"10 to 10", "8 to 9"}},
+		"a dialer of version 2": {versions{1, 2}, none, 0, []string{"1 to 2", "8 to 10"}},
+		"version 2 dialed":      {none, versions{1, 2}, 0, []string{"1 to 2", "8 to 10"}},
+		"a far newer one":       {versions{11, 11}, none, 0, []string{"11 to 11", "8 to 10"}},
 	} {
 		own, other := hello("n1x"), hello("n2x")
 		own.MinVersion, own.MaxVersion = c.dialed.lowest, c.dialed.highest

@@ -32,4 +32,8 @@ type Request struct {
 	// CheckOnly looks at the owner's bucket and takes nothing: the answer is the one that a take there would have got. Of
 	// a leased key a take may be answered otherwise, for what is lent is not in that bucket.
 	CheckOnly bool
+	// Refund gives the cost back instead of taking it, of a request that was admitted before and came to nothing: to all limits that it
+	// goes by, and never more than counts as taken. It is always allowed, and tells how the limits stand then. It is done once at the
+	// most, and not at all while whoever decides can't be asked (Decision.Degraded): nothing is admitted more for it.
+	Refund bool
 }

@@ -2,7 +2,7 @@
 -- t@, the latest instant seen, o@, which chunks are out, and of each asker, by @ and his name, what was done for him; it is there until u@ at least. All numbers are
 -- whole and below 2^53, which is as far as those of Lua are exact; instants are microseconds of Unix time.
 --
--- ARGV: what to do (take, look, debit or give), the instant (0: now; for another nothing expires), how many limits, and for each
+-- ARGV: what to do (take, look, debit, give or refund), the instant (0: now; for another nothing expires), how many limits, and for each
 --   its tag, its algorithm, its cost, and
 --   bucket, pacer: tokens per period (C/P, reduced), the most it holds (of a pacer how much may be ahead), and of a pacer parts on top
 --   log, counters, fixed, first: the window and what it admits
@@ -114,6 +114,12 @@ local function used(s, l) return l.most - s.tokens end
 local function bottom(s, l) return s.tokens + l.most end
 local function most_of(l) return l.most end
 
+local function refund_up_to(s, most, cost)
+	if s.tokens >= most then return end
+	s.tokens = min(most, s.tokens + cost)
+	if s.tokens == most then s.parts = 0 end
+end
+
 function makers.bucket()
 	return {
 		flows = true,
@@ -143,6 +149,7 @@ function makers.bucket()
 				s.tokens, s.parts = l.most, 0
 			end
 		end,
+		refund = function(s, l, cost, out) refund_up_to(s, l.most - out, cost) end,
 		capacity = most_of,
 	}
 end
@@ -178,6 +185,7 @@ function makers.pacer()
 				s.tokens, s.parts = 0, 0
 			end
 		end,
+		refund = function(s, _, cost, out) refund_up_to(s, -out, cost) end,
 		capacity = function(l) return l.most + 1 end,
 	}
 end
@@ -237,6 +245,13 @@ function makers.log()
 				end
 			end
 		end,
+		refund = function(s, _, cost)
+			while cost > 0 and #s > 0 do
+				local back = min(cost, s[#s])
+				s.sum, s[#s], cost = s.sum - back, s[#s] - back, cost - back
+				if s[#s] == 0 then s[#s], s[#s - 1] = nil, nil end
+			end
+		end,
 		-- Of the entries it is enough to know which makes room for the cost, and the newest.
 		told = function(s, l, cost)
 			local n = #s
@@ -292,6 +307,11 @@ function makers.counters()
 				s.before = s.before - min(cost, s.before)
 			end
 		end,
+		refund = function(s, _, cost)
+			local back = min(cost, s.count)
+			s.count = s.count - back
+			s.before = s.before - min(cost - back, s.before)
+		end,
 		capacity = most_of,
 	}
 	counters.used = function(s, l) return s.count + counters.weight(s, l) end
@@ -310,6 +330,9 @@ local function edged(of)
 	of.capacity = most_of
 	of.give = function(s, l, cost, taken)
 		if of.begins(s, l, taken) then s.tokens = min(l.most, s.tokens + cost) end
+	end
+	of.refund = function(s, l, cost)
+		if s.tokens < l.most then s.tokens = min(l.most, s.tokens + cost) end
 	end
 	of.rest = function(s, l)
 		if s.tokens >= l.most then return 0 end
@@ -523,10 +546,14 @@ if what == "debit" or what == "give" then
 		end
 	end
 end
-local states, admits, spends = {}, 1, false
+local states, admits, spends, out = {}, 1, false, 0
+for i = 1, #chunks do
+	if chunks[i][1] > now then out = out + chunks[i][2] end
+end
 for i = 1, n do
 	local l = limits[i]
 	local s = restore(l, stored[i + 3], from)
+	if what == "refund" then l.kind.refund(s, l, l.cost, out) end
 	states[i], spends = s, spends or l.cost > 0
 	if l.cost > 0 and not l.kind.fits(s, l, l.cost) then admits = 0 end
 end
@@ -608,7 +635,7 @@ if what == "debit" then
 end
 last = max(last, tonumber(stored[2] or "0") - now)
 if what == "take" and (admits == 1 and spends or stored[1] and changed) or what == "debit" and spends and not again or
-	what == "give" and stored[1] then
+	(what == "give" or what == "refund") and stored[1] then
 	if last == 0 then
 		call("DEL", KEYS[1])
 	else

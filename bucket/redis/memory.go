@@ -77,6 +77,19 @@ func (m *Memory) Ask(now bucket.Instant, a *Ask) (r Reply, err error) {
 		}
 	case Give:
 		k.give(now, a)
+	case Refund:
+		out := int64(0)
+		for _, c := range k.out {
+			out += c.cost
+		}
+		for i, c := range a.Costs {
+			if k.flows(i) {
+				k.RefundOne(i, c, out)
+			} else {
+				k.RefundOne(i, c, 0)
+			}
+		}
+		fallthrough
 	default:
 		r.Decision, r.Which = k.LookEach(now, slices.Max(a.Costs), a.Costs)
 	}
@@ -117,7 +130,7 @@ func (m *Memory) group(a *Ask, now bucket.Instant) *kept {
 		k.Start(now)
 		m.groups[key] = k
 	}
-	if (a.Do == Take || a.Do == Look) && !slices.Equal(k.Limits, a.Limits) {
+	if a.Do != Debit && a.Do != Give && !slices.Equal(k.Limits, a.Limits) {
 		from := make([]int, len(a.Limits))
 		was := make([]bucket.Limit, len(a.Limits))
 		for i, l := range a.Limits {

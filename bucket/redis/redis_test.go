@@ -188,7 +188,7 @@ func TestSameAsBucket(t *testing.T) {
 			for i := range costs {
 				costs[i] = whole(max(1, limits[i].Burst+1)).Draw(t, "cost")
 			}
-			do := rapid.SampledFrom([]Do{Take, Take, Take, Look, Debit, Give}).Draw(t, "do")
+			do := rapid.SampledFrom([]Do{Take, Take, Take, Look, Debit, Give, Refund}).Draw(t, "do")
 			if do == Debit && slices.Max(costs) == 0 { // nobody owes nothing
 				continue
 			}

@@ -33,6 +33,8 @@ const (
 	Debit Do = "debit"
 	// Give gives back what was taken and not used. What no window counts any more does not come back.
 	Give Do = "give"
+	// Refund gives back what was taken and spent, nobody knows any more when, as bucket.Group.Refund does, and looks.
+	Refund Do = "refund"
 )
 
 // Ask is what is asked of a group of limits.

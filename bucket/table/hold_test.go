@@ -18,7 +18,7 @@ type pending struct {
 	ends  bucket.Instant
 }
 
-// TestHoldsNeverAdmitMore plays takes, holds, and their ends in any order, in a table whose groups become hot and move now and then,
+// TestHoldsNeverAdmitMore plays takes, refunds, holds, and their ends in any order, in a table whose groups become hot and move now and then,
 // against a bucket that is charged when something is admitted: by a take, or by the commit of a hold. It is never overdrawn. Of what
 // is put back nothing is lost.
 func TestHoldsNeverAdmitMore(t *testing.T) {
@@ -67,7 +67,12 @@ func TestHoldsNeverAdmitMore(t *testing.T) {
 				costs[i] = rapid.Int64Range(0, 5).Draw(rt, "cost")
 				most = max(most, costs[i])
 			}
-			switch rapid.IntRange(0, 9).Draw(rt, "call") {
+			switch rapid.IntRange(0, 10).Draw(rt, "call") {
+			case 10:
+				if _, _, err := tb.Refund(0, id, g, now, most, costs...); err != nil {
+					rt.Fatal(err)
+				}
+				oracle[key].Refund(now, 0, most, costs)
 			case 0:
 				blob, _ := tb.Export(0, tb.IDs(0, nil), now, nil, 1<<20)
 				if err := other.Import(0, blob, now); err != nil {

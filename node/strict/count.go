@@ -20,6 +20,9 @@ func count(ctx context.Context, c rueidis.Client, a *redis.Ask, unix int64) (r r
 		_, err := add(ctx, c, a.Counters(int64(a.Taken)), -1)
 		return redis.Reply{At: bucket.Instant(unix)}, err
 	}
+	if a.Do == redis.Refund { // of which window nobody knows
+		return r, fmt.Errorf("%w: counters give nothing back", redis.ErrNotDone)
+	}
 	counters := a.Counters(unix)
 	var counts []int64
 	if a.Do == redis.Look || a.Do == redis.Take && isNever(a) {

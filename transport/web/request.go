@@ -17,7 +17,7 @@ type check struct {
 	costs                  map[string]int64
 	limit                  *limit
 	priority               *int64
-	checkOnly              *bool
+	checkOnly, refund      *bool
 }
 
 type limit struct {
@@ -46,6 +46,7 @@ var checkFields = fields[check]{
 	"limit":      func(w walk, at string, c *check) (err error) { c.limit, err = object(w, at, limitFields); return },
 	"priority":   func(w walk, at string, c *check) (err error) { c.priority, err = w.integer(at, 32); return },
 	"check_only": func(w walk, at string, c *check) (err error) { c.checkOnly, err = w.truth(at); return },
+	"refund":     func(w walk, at string, c *check) (err error) { c.refund, err = w.truth(at); return },
 }
 
 // batch is the body of /v1/check_batch. Its items are read one by one: a bad one never fails the others.
@@ -101,6 +102,7 @@ func (c *check) request() (policy.Request, error) {
 		Costs:      c.costs,
 		Priority:   int(value(c.priority)),
 		CheckOnly:  value(c.checkOnly) || c.cost != nil && *c.cost == 0,
+		Refund:     value(c.refund),
 	}
 	switch {
 	case c.key != nil && c.keyBase64 != nil:
