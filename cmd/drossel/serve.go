@@ -6,24 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
 
 	"github.com/drossel-dev/drossel/node"
-	"github.com/drossel-dev/drossel/node/metrics"
 	"github.com/drossel-dev/drossel/node/store"
 	"github.com/drossel-dev/drossel/node/strict"
-	"github.com/drossel-dev/drossel/transport/api"
-	"github.com/drossel-dev/drossel/transport/web"
+	"github.com/drossel-dev/drossel/transport/door"
 )
 
 // serveFlags are what serve is told.
@@ -39,6 +30,8 @@ type serveFlags struct {
 	logJSON    bool
 
 	drainTimeout time.Duration
+	doors        []string
+	authenticate door.Authenticate // whom to let in, at all doors; nil is everybody
 }
 
 func serveCommand() *cobra.Command {
@@ -75,7 +68,8 @@ comes until they have them.`,
 	flags.StringVar(&f.node.PeerAdvertise, "peer-advertise", "", "`HOST:PORT` at which others reach --peer")
 	flags.StringSliceVar(&f.node.Join, "join", nil, "`SEEDS`: gossip addresses of other nodes, or dns:///name:port for all of a name; may contain this node")
 	flags.StringVar(&f.grpc, "grpc", "127.0.0.1:7070", "`HOST:PORT` of the gRPC API; empty for none")
-	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none")
+	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none, that of --grpc to share it")
+	flags.StringSliceVar(&f.doors, "doors", doorNames, "`NAMES` of the doors for checks that are open: grpc and auth and so on; what is not named is closed")
 	f.policies.addTo(flags)
 	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
 	flags.StringSliceVar(&f.redis, "redis", nil, "`URLS` of the Redis that decides strict limits: redis://USER:PASSWORD@HOST:PORT, rediss:// for TLS, ?addr=HOST:PORT for more nodes of a cluster, ?master_set=NAME for sentinels; several are independent servers, the same on all nodes")
@@ -120,16 +114,7 @@ func (f *serveFlags) prepare() (err error) {
 	if secretErr == nil {
 		secretErr = f.node.Validate()
 	}
-	var doors error
-	for _, d := range []struct{ flag, addr string }{{"--grpc", f.grpc}, {"--http", f.http}} {
-		if _, _, err := net.SplitHostPort(d.addr); d.addr != "" && err != nil {
-			doors = errors.Join(doors, fmt.Errorf("%s is %q, want HOST:PORT, or nothing for none: %w", d.flag, d.addr, err))
-		} else if d.addr != "" && len(f.node.Secret) == 0 && !f.node.Insecure && node.OffLoopback(d.addr) {
-			doors = errors.Join(doors, fmt.Errorf("%s is %s, off loopback, and there is no secret: listen on 127.0.0.1, "+
-				"give all nodes one --secret-file, or say --insecure", d.flag, d.addr))
-		}
-	}
-	return errors.Join(err, policyErr, secretErr, doors)
+	return errors.Join(err, policyErr, secretErr, f.wrongDoors())
 }
 
 func readSecret(name string) ([]byte, error) {
@@ -229,116 +214,4 @@ func (f *serveFlags) openRedis() (*strict.Client, error) {
 		return nil, fmt.Errorf("--redis: %w", err)
 	}
 	return c, nil
-}
-
-// doors are the servers of one node.
-type doors struct {
-	grpc               *grpc.Server
-	health             *health.Server
-	http               *http.Server
-	grpcAddr, httpAddr string
-	listeners          []net.Listener
-	serving            []func() error
-	failed             chan error
-}
-
-// open listens and serves.
-func (f *serveFlags) open(n *node.Node, shared *strict.Client) (*doors, error) {
-	d := &doors{failed: make(chan error, 2)}
-	if f.grpc != "" {
-		l, err := listen("--grpc", f.grpc)
-		if err != nil {
-			return nil, err
-		}
-		d.listeners = append(d.listeners, l)
-		d.grpc, d.grpcAddr = grpc.NewServer(), l.Addr().String()
-		api.Register(d.grpc, n, f.node.Logger)
-		api.RegisterLimits(d.grpc, n, f.node.Logger)
-		d.health = api.RegisterHealth(d.grpc)
-		api.RegisterReflection(d.grpc)
-		d.serving = append(d.serving, func() error { return d.grpc.Serve(l) })
-	}
-	if f.http != "" {
-		l, err := listen("--http", f.http)
-		if err != nil {
-			d.close()
-			return nil, err
-		}
-		d.listeners = append(d.listeners, l)
-		registry := prometheus.NewRegistry()
-		registry.MustRegister(metrics.NewCollector(n), collectors.NewGoCollector(),
-			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		if shared != nil {
-			registry.MustRegister(shared)
-		}
-		d.http, d.httpAddr = web.Server(web.Handler(n, web.Config{
-			Logger:  f.node.Logger,
-			Ready:   n.Ready,
-			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-			Members: func() any { return n.Members(context.Background()) },
-			Ring:    func() any { return n.Ring() },
-			Leases:  func() any { return n.Leases(context.Background()) },
-
-			Partitions: func() any { return n.Partitions() },
-			Policies:   livePolicies{n},
-			Limits:     n,
-			Forget: func(member string) (known bool, err error) {
-				err = n.ForgetMember(member)
-				return !errors.Is(err, node.ErrNotMember), err
-			},
-		}), f.node.Logger), l.Addr().String()
-		d.serving = append(d.serving, func() error { return d.http.Serve(l) })
-	}
-	return d, nil
-}
-
-func listen(flag, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: choose another address, or none with %s \"\"", flag, err, flag)
-	}
-	return l, nil
-}
-
-// serve lets callers in, to be told that the node is not ready.
-func (d *doors) serve() {
-	for _, serve := range d.serving {
-		go func() { d.failed <- serve() }() // ends when drain or close stops the server
-	}
-}
-
-func (d *doors) ready() {
-	if d.health != nil {
-		d.health.Resume()
-	}
-}
-
-func (d *doors) unready() {
-	if d.health != nil {
-		d.health.Shutdown()
-	}
-}
-
-// drain ends the servers once what they do is done, or ctx ends.
-func (d *doors) drain(ctx context.Context) {
-	if d.http != nil {
-		d.http.Shutdown(ctx)
-	}
-	if d.grpc != nil {
-		stop := context.AfterFunc(ctx, d.grpc.Stop)
-		d.grpc.GracefulStop()
-		stop()
-	}
-}
-
-func (d *doors) close() {
-	for _, l := range d.listeners { // those that were never served are nobody else's to close
-		l.Close()
-	}
-	if d.http != nil {
-		d.http.Close()
-	}
-	if d.grpc != nil {
-		d.grpc.Stop()
-	}
 }

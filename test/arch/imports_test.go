@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"transport/mem":           {"transport"},
 	"transport/api":           {"bucket", "bucket/policy", "transport/api/drosselv1"},
 	"transport/api/drosselv1": {},
+	"transport/door":          {"bucket/policy"},
 	"transport/web":           {"bucket", "bucket/policy"},
 	"transport/middleware":    {"bucket", "bucket/policy"},
 	"node": {
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 		"transport/peer",
 	},
 	"node/ownership": {"bucket"},
-	"node/metrics":   {"node"},
+	"node/metrics":   {"node", "transport/door"},
 	"node/store":     {"bucket", "bucket/table", "node"},
 	"node/strict":    {"bucket", "bucket/redis"},
 	// Where a text of policies comes from; whoever embeds a node compiles none of the clients.

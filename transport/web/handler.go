@@ -56,7 +56,7 @@ type Config struct {
 	Leases func() any
 }
 
-// Handler returns the handler of all routes, which is safe for concurrent use.
+// Handler returns the handler of all routes, which is safe for concurrent use. Without a limiter it serves no checks.
 func Handler(lim Limiter, cfg Config) http.Handler {
 	s := &server{lim: lim, log: cfg.Logger}
 	if s.log == nil {
@@ -68,8 +68,10 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 		mux.Handle(method+" "+path, h)
 		mux.Handle(path, refuseMethod(method))
 	}
-	route(http.MethodPost, "/v1/check", s.check)
-	route(http.MethodPost, "/v1/check_batch", s.checkBatch)
+	if lim != nil {
+		route(http.MethodPost, "/v1/check", s.check)
+		route(http.MethodPost, "/v1/check_batch", s.checkBatch)
+	}
 	route(http.MethodGet, "/livez", s.health(nil))
 	route(http.MethodGet, "/readyz", s.health(cfg.Ready))
 	if cfg.Metrics != nil {

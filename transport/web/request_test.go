@@ -30,6 +30,7 @@ func TestDecodeCheck(t *testing.T) {
 		{`{"cost":0}`, policy.Request{CheckOnly: true}},
 		{`{"cost":"0"}`, policy.Request{CheckOnly: true}},
 		{`{"cost":7,"check_only":true}`, policy.Request{Cost: 7, CheckOnly: true}},
+		{`{"cost":7,"refund":true}`, policy.Request{Cost: 7, Refund: true}},
 		{`{"cost":"9223372036854775807"}`, policy.Request{Cost: 1<<63 - 1}},
 		{`{"cost":-9223372036854775808}`, policy.Request{Cost: -1 << 63}},
 		{`{"costs":{"requests":2,"":"3"},"attributes":{"ip":"","a.b":"c"},"priority":-2147483648}`,
