@@ -233,6 +233,7 @@ func (pl *plan) tell(d *policy.Decision, a bucket.Decision, which int, by policy
 		DecidedBy:  by,
 		Policy:     pl.name,
 		LimitName:  s.name,
+		Unit:       s.unit,
 		Overage:    a.Allowed && a.Remaining < s.overage,
 		Limit:      s.capacity,
 		Remaining:  a.Remaining,

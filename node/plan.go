@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -45,6 +46,7 @@ type plan struct {
 // speaker is what decisions say of the limit that speaks.
 type speaker struct {
 	name     string
+	unit     string
 	capacity int64
 	overage  int64 // with less than that remaining a quota is exceeded
 	window   time.Duration
@@ -105,7 +107,7 @@ func (pl *plan) intern() (err error) {
 	limits := make([]bucket.Limit, len(pl.limits))
 	pl.spoken = make([]speaker, len(pl.limits))
 	for i, l := range pl.limits {
-		limits[i], pl.spoken[i] = l.Limit, speaker{l.Name, l.Capacity(), l.Overage(), l.Window()}
+		limits[i], pl.spoken[i] = l.Limit, speaker{l.Name, cmp.Or(l.Unit, policy.Requests), l.Capacity(), l.Overage(), l.Window()}
 		if !pl.inline {
 			limits[i].Tag = tagOf(pl.name, l.Name)
 		}

@@ -18,6 +18,8 @@ type Decision struct {
 	DecidedBy DecidedBy
 	// Policy and LimitName name the limit whose numbers follow: the one that denied, else the one nearest to denying.
 	Policy, LimitName string
+	// Unit is what that limit counts: Requests, or another unit of the policy; "" if no limit spoke.
+	Unit string
 	// Limit is what that limit admits at one instant when nothing was taken, in tokens: its burst; of a quota, with its overage; of
 	// a pacer, how many requests of cost 1 may go or wait.
 	Limit int64

@@ -22,6 +22,7 @@ func decision(d policy.Decision) *drosselv1.Decision {
 		Node:       d.Node,
 		Window:     durationpb.New(d.Window),
 		Overage:    d.Overage,
+		Unit:       d.Unit,
 
 		ShadowDenied: d.ShadowDenied,
 	}

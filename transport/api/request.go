@@ -18,9 +18,18 @@ func request(in *drosselv1.CheckRequest) (policy.Request, error) {
 		Costs:      in.GetCosts(),
 		Priority:   int(in.GetPriority()),
 		CheckOnly:  in.GetCheckOnly(),
+		Refund:     in.GetRefund(),
 	}
 	if in.GetKey() != nil { // present, perhaps empty: a part is a value even then
 		req.Parts = []string{string(in.GetKey())}
+	}
+	if len(in.GetParts()) > 0 {
+		if req.Parts != nil {
+			return policy.Request{}, fmt.Errorf("%w: key and parts: want one of them", policy.ErrInvalid)
+		}
+		for _, part := range in.GetParts() {
+			req.Parts = append(req.Parts, string(part))
+		}
 	}
 	if in != nil && in.Cost != nil && *in.Cost == 0 {
 		req.CheckOnly = true

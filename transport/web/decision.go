@@ -24,6 +24,7 @@ type decision struct {
 	Window     seconds  `json:"window"`
 	Wait       *seconds `json:"wait,omitempty"` // before it goes; nil if it need not
 	Overage    bool     `json:"overage"`
+	Unit       string   `json:"unit"` // that the limit counts; "" if none spoke
 
 	ShadowDenied bool `json:"shadow_denied"`
 }
@@ -42,6 +43,7 @@ func newDecision(d policy.Decision) decision {
 		Node:       d.Node,
 		Window:     seconds(d.Window),
 		Overage:    d.Overage,
+		Unit:       d.Unit,
 
 		ShadowDenied: d.ShadowDenied,
 	}

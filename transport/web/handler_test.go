@@ -66,21 +66,21 @@ func TestCheckGolden(t *testing.T) {
 		{"allowed", policy.Decision{Allowed: true, DecidedBy: policy.Lease, Policy: "api", LimitName: "20/s", Limit: 20,
 			Remaining: 19, Window: time.Second, ResetAfter: 50 * time.Millisecond, Node: "a<b"},
 			`{"allowed":true,"limit":20,"remaining":19,"reset_after":"0.05s","never":false,"limit_name":"20/s",` +
-				`"policy":"api","decided_by":"lease","degraded":false,"node":"a<b","window":"1s","overage":false,"shadow_denied":false}`},
+				`"policy":"api","decided_by":"lease","degraded":false,"node":"a<b","window":"1s","overage":false,"unit":"","shadow_denied":false}`},
 		{"zero values", policy.Decision{},
 			`{"allowed":false,"limit":0,"remaining":0,"retry_after":"0s","reset_after":"0s","never":false,` +
-				`"limit_name":"","policy":"","decided_by":"unknown","degraded":false,"node":"","window":"0s","overage":false,"shadow_denied":false}`},
+				`"limit_name":"","policy":"","decided_by":"unknown","degraded":false,"node":"","window":"0s","overage":false,"unit":"","shadow_denied":false}`},
 		{"denied", policy.Decision{DecidedBy: policy.DenyLease, Limit: 1 << 53, RetryAfter: 19100 * time.Millisecond,
 			ResetAfter: 90 * time.Second, Degraded: true, Window: time.Hour},
 			`{"allowed":false,"limit":9007199254740992,"remaining":0,"retry_after":"19.1s","reset_after":"90s",` +
 				`"never":false,"limit_name":"","policy":"","decided_by":"deny_lease","degraded":true,"node":"",` +
-				`"window":"3600s","overage":false,"shadow_denied":false}`},
+				`"window":"3600s","overage":false,"unit":"","shadow_denied":false}`},
 		{"overage, to wait", policy.Decision{Allowed: true, RetryAfter: 120 * time.Millisecond, Overage: true},
 			`{"allowed":true,"limit":0,"remaining":0,"reset_after":"0s","never":false,"limit_name":"","policy":"",` +
-				`"decided_by":"unknown","degraded":false,"node":"","window":"0s","wait":"0.12s","overage":true,"shadow_denied":false}`},
+				`"decided_by":"unknown","degraded":false,"node":"","window":"0s","wait":"0.12s","overage":true,"unit":"","shadow_denied":false}`},
 		{"never", policy.Decision{Never: true, DecidedBy: policy.NoPolicy},
 			`{"allowed":false,"limit":0,"remaining":0,"reset_after":"0s","never":true,"limit_name":"","policy":"",` +
-				`"decided_by":"no_policy","degraded":false,"node":"","window":"0s","overage":false,"shadow_denied":false}`},
+				`"decided_by":"no_policy","degraded":false,"node":"","window":"0s","overage":false,"unit":"","shadow_denied":false}`},
 	}
 	for _, tt := range tests {
 		w := ask(Handler(deciding(tt.in, nil), Config{}), "POST", "/v1/check", `{"policy":"api"}`)

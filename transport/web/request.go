@@ -9,12 +9,16 @@ import (
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
+// maxParts bounds the parts of a key.
+const maxParts = policy.MaxKeyParts
+
 // check is a request as its JSON has it; nil is absent.
 type check struct {
 	policy, key, keyBase64 *string
 	attributes             map[string]string
 	cost                   *int64
 	costs                  map[string]int64
+	parts                  []json.RawMessage
 	limit                  *limit
 	priority               *int64
 	checkOnly, refund      *bool
@@ -38,7 +42,8 @@ var checkFields = fields[check]{
 		c.attributes, err = table(w, at, walk.text)
 		return
 	},
-	"cost": func(w walk, at string, c *check) (err error) { c.cost, err = w.integer(at, 64); return },
+	"parts": func(w walk, at string, c *check) (err error) { c.parts, err = w.array(at, maxParts); return },
+	"cost":  func(w walk, at string, c *check) (err error) { c.cost, err = w.integer(at, 64); return },
 	"costs": func(w walk, at string, c *check) (err error) {
 		c.costs, err = table(w, at, func(w walk, at string) (*int64, error) { return w.integer(at, 64) })
 		return
@@ -115,6 +120,19 @@ func (c *check) request() (policy.Request, error) {
 			return req, fmt.Errorf("key_base64: want standard base64 with padding: %w", err)
 		}
 		req.Parts = []string{string(key)}
+	}
+	if c.parts != nil {
+		if req.Parts != nil {
+			return req, errors.New("parts, and key or key_base64: want one of them")
+		}
+		req.Parts = make([]string, len(c.parts))
+		for i, raw := range c.parts {
+			part, err := newWalk(raw).text(fmt.Sprintf("parts[%d]", i))
+			if err != nil {
+				return req, err
+			}
+			req.Parts[i] = value(part)
+		}
 	}
 	if c.limit == nil {
 		return req, nil

@@ -30,6 +30,7 @@ func TestDecodeCheck(t *testing.T) {
 		{`{"cost":0}`, policy.Request{CheckOnly: true}},
 		{`{"cost":"0"}`, policy.Request{CheckOnly: true}},
 		{`{"cost":7,"check_only":true}`, policy.Request{Cost: 7, CheckOnly: true}},
+		{`{"parts":["a",""]}`, policy.Request{Parts: []string{"a", ""}}},
 		{`{"cost":7,"refund":true}`, policy.Request{Cost: 7, Refund: true}},
 		{`{"cost":"9223372036854775807"}`, policy.Request{Cost: 1<<63 - 1}},
 		{`{"cost":-9223372036854775808}`, policy.Request{Cost: -1 << 63}},
@@ -82,6 +83,8 @@ func TestDecodeCheckRefuses(t *testing.T) {
 		{`{"attributes":{"ip":{}}}`, "attributes.ip: want a string, not an object"},
 		{`{"attributes":[]}`, "attributes: want an object, not an array"},
 		{`{"check_only":"true"}`, `check_only: want true or false, not the string "true"`},
+		{`{"parts":["a"],"key":"a"}`, "parts, and key or key_base64: want one of them"},
+		{`{"parts":[1]}`, "parts[0]: want"},
 		{`{"check_only":1}`, "check_only: want true or false, not 1"},
 		{`{"cost":true}`, "cost: want a whole number, not true"},
 		{`{"cost":1.5}`, "cost" + badInteger},
@@ -139,17 +142,25 @@ func FuzzDecodeCheck(f *testing.F) {
 			KeyBase64  *[]byte `json:"key_base64"`
 			Attributes map[string]*string
 			Cost       any
+			Parts      *[]*string
 			CheckOnly  bool `json:"check_only"`
+			Refund     bool
 		}
 		if err := json.Unmarshal(body, &plain); err != nil {
 			t.Fatalf("%q is accepted, and not JSON: %v", body, err)
 		}
-		want := policy.Request{Policy: plain.Policy, CheckOnly: plain.CheckOnly || got.Cost == 0 && plain.Cost != nil}
+		want := policy.Request{Policy: plain.Policy, Refund: plain.Refund, CheckOnly: plain.CheckOnly || got.Cost == 0 && plain.Cost != nil}
 		if plain.Key != nil {
 			want.Parts = []string{*plain.Key}
 		}
 		if plain.KeyBase64 != nil {
 			want.Parts = []string{string(*plain.KeyBase64)}
+		}
+		if plain.Parts != nil {
+			want.Parts = []string{}
+			for _, part := range *plain.Parts {
+				want.Parts = append(want.Parts, value(part))
+			}
 		}
 		if plain.Attributes != nil {
 			want.Attributes = map[string]string{}

@@ -139,7 +139,12 @@ type CheckRequest struct {
 	Priority int32 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Looks at the owner's bucket and takes nothing: the answer is the one that a take there would have got. Of a leased
 	// key a take may be answered otherwise, for what is lent is not in that bucket.
-	CheckOnly     bool `protobuf:"varint,8,opt,name=check_only,json=checkOnly,proto3" json:"check_only,omitempty"`
+	CheckOnly bool `protobuf:"varint,8,opt,name=check_only,json=checkOnly,proto3" json:"check_only,omitempty"`
+	// The parts of the key, any bytes, in the order of the policy's key attributes, for a policy with any number of them. Not with key.
+	Parts [][]byte `protobuf:"bytes,9,rep,name=parts,proto3" json:"parts,omitempty"`
+	// Gives the cost back instead of taking it, of a request that was admitted before and came to nothing; never more than counts as taken.
+	// It is always allowed, is done once at the most, and not at all while whoever decides can't be asked (degraded).
+	Refund        bool `protobuf:"varint,10,opt,name=refund,proto3" json:"refund,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -230,6 +235,20 @@ func (x *CheckRequest) GetCheckOnly() bool {
 	return false
 }
 
+func (x *CheckRequest) GetParts() [][]byte {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *CheckRequest) GetRefund() bool {
+	if x != nil {
+		return x.Refund
+	}
+	return false
+}
+
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// COUNT/PERIOD: "10/min", "20/s", "10/250ms".
@@ -316,7 +335,9 @@ type Decision struct {
 	// A quota admitted the request beyond its amount, as its overage allows.
 	Overage bool `protobuf:"varint,14,opt,name=overage,proto3" json:"overage,omitempty"`
 	// A limit in shadow mode would have denied.
-	ShadowDenied  bool `protobuf:"varint,15,opt,name=shadow_denied,json=shadowDenied,proto3" json:"shadow_denied,omitempty"`
+	ShadowDenied bool `protobuf:"varint,15,opt,name=shadow_denied,json=shadowDenied,proto3" json:"shadow_denied,omitempty"`
+	// What that limit counts: "requests", or another unit of the policy.
+	Unit          string `protobuf:"bytes,16,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -454,6 +475,13 @@ func (x *Decision) GetShadowDenied() bool {
 		return x.ShadowDenied
 	}
 	return false
+}
+
+func (x *Decision) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
 }
 
 type CheckBatchRequest struct {
@@ -1140,7 +1168,7 @@ var File_drosselv1_drossel_proto protoreflect.FileDescriptor
 const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\n" +
 	"\x17drosselv1/drossel.proto\x12\n" +
-	"drossel.v1\x1a\x1egoogle/protobuf/duration.proto\"\xc9\x03\n" +
+	"drossel.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf7\x03\n" +
 	"\fCheckRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x15\n" +
 	"\x03key\x18\x02 \x01(\fH\x00R\x03key\x88\x01\x01\x12H\n" +
@@ -1152,7 +1180,10 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x05limit\x18\x06 \x01(\v2\x11.drossel.v1.LimitR\x05limit\x12\x1a\n" +
 	"\bpriority\x18\a \x01(\x05R\bpriority\x12\x1d\n" +
 	"\n" +
-	"check_only\x18\b \x01(\bR\tcheckOnly\x1a=\n" +
+	"check_only\x18\b \x01(\bR\tcheckOnly\x12\x14\n" +
+	"\x05parts\x18\t \x03(\fR\x05parts\x12\x16\n" +
+	"\x06refund\x18\n" +
+	" \x01(\bR\x06refund\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
@@ -1165,7 +1196,7 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x05Limit\x12\x12\n" +
 	"\x04rate\x18\x01 \x01(\tR\x04rate\x12\x19\n" +
 	"\x05burst\x18\x02 \x01(\x03H\x00R\x05burst\x88\x01\x01B\b\n" +
-	"\x06_burst\"\xc7\x04\n" +
+	"\x06_burst\"\xdb\x04\n" +
 	"\bDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1c\n" +
@@ -1186,7 +1217,8 @@ const file_drosselv1_drossel_proto_rawDesc = "" +
 	"\x06window\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06window\x122\n" +
 	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationH\x01R\x04wait\x88\x01\x01\x12\x18\n" +
 	"\aoverage\x18\x0e \x01(\bR\aoverage\x12#\n" +
-	"\rshadow_denied\x18\x0f \x01(\bR\fshadowDeniedB\x0e\n" +
+	"\rshadow_denied\x18\x0f \x01(\bR\fshadowDenied\x12\x12\n" +
+	"\x04unit\x18\x10 \x01(\tR\x04unitB\x0e\n" +
 	"\f_retry_afterB\a\n" +
 	"\x05_wait\"E\n" +
 	"\x11CheckBatchRequest\x120\n" +
