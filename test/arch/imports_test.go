@@ -30,7 +30,8 @@ var mayImport = map[string][]string{
 	"transport/api/drosselv1": {},
 	"transport/door":          {"bucket/policy"},
 	"transport/web":           {"bucket", "bucket/policy"},
-	"transport/middleware":    {"bucket", "bucket/policy"},
+	"transport/headers":       {"bucket/policy"},
+	"transport/middleware":    {"bucket/policy", "transport/headers"},
 	"node": {
 		"bucket", "bucket/lease", "bucket/policy", "bucket/redis", "bucket/table", "node/ownership", "ring", "ring/gossip", "transport",
 		"transport/peer",

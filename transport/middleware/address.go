@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -16,19 +17,37 @@ import (
 //
 // The error wraps ErrNoKey if the connection has no IP address either, as behind a Unix socket.
 func ClientAddress(r *http.Request, trustedProxies int) (string, error) {
-	if trustedProxies > 0 {
-		entries := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		if i := len(entries) - trustedProxies; i >= 0 {
-			if addr, ok := parseAddress(strings.TrimSpace(entries[i])); ok {
-				return masked(addr), nil
-			}
-		}
-	}
-	addr, ok := parseAddress(r.RemoteAddr)
+	addr, ok := clientAddr(r, trustedProxies)
 	if !ok {
 		return "", fmt.Errorf("%w: %q is no IP address: set Options.Key or TrustedProxies", ErrNoKey, r.RemoteAddr)
 	}
 	return masked(addr), nil
+}
+
+func clientAddr(r *http.Request, trustedProxies int) (netip.Addr, bool) {
+	if trustedProxies > 0 {
+		if addr, ok := parseAddress(fromTheRight(r.Header.Values("X-Forwarded-For"), trustedProxies)); ok {
+			return addr, true
+		}
+	}
+	return parseAddress(r.RemoteAddr)
+}
+
+// fromTheRight returns the nth entry of a list in several fields, counted from the right and from 1; "" if there are fewer.
+func fromTheRight(fields []string, n int) string {
+	for _, field := range slices.Backward(fields) {
+		for {
+			comma := strings.LastIndexByte(field, ',')
+			if n--; n == 0 {
+				return strings.TrimSpace(field[comma+1:])
+			}
+			if comma < 0 {
+				break
+			}
+			field = field[:comma]
+		}
+	}
+	return ""
 }
 
 // parseAddress reads an address, with or without a port: proxies write both.

@@ -48,7 +48,7 @@ func TestRequest(t *testing.T) {
 			Key:    func(r *http.Request) (string, error) { return r.Method, nil },
 			Cost:   func(*http.Request) int64 { return 5 },
 		}, policy.Request{Policy: "api", Key: "GET", Cost: 5}},
-		{"no key", Options{Key: func(*http.Request) (string, error) { return "", nil }}, policy.Request{}},
+		{"no key", Options{Policy: "all", Key: func(*http.Request) (string, error) { return "", nil }}, policy.Request{Policy: "all"}},
 	}
 	for _, tt := range tests {
 		var got policy.Request
@@ -152,6 +152,7 @@ func TestErrors(t *testing.T) {
 	for _, tt := range tests {
 		var log bytes.Buffer
 		w := get(deciding(policy.Decision{}, tt.check), Options{
+			Policy: "api",
 			Key:    func(*http.Request) (string, error) { return "k", tt.key },
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
