@@ -31,6 +31,8 @@ type serveFlags struct {
 
 	drainTimeout time.Duration
 	doors        []string
+	headers      []string
+	auth         authFlags
 	authenticate door.Authenticate // whom to let in, at all doors; nil is everybody
 }
 
@@ -70,6 +72,8 @@ comes until they have them.`,
 	flags.StringVar(&f.grpc, "grpc", "127.0.0.1:7070", "`HOST:PORT` of the gRPC API; empty for none")
 	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none, that of --grpc to share it")
 	flags.StringSliceVar(&f.doors, "doors", doorNames, "`NAMES` of the doors for checks that are open: grpc and auth and so on; what is not named is closed")
+	flags.StringSliceVar(&f.headers, "headers", []string{"draft-11", "x-ratelimit"}, "`STYLES` of rate limit header fields that gateways are given: draft-11, draft-07, draft-06, x-ratelimit, github, envoy-draft-03, openai or none")
+	f.auth.addTo(flags)
 	f.policies.addTo(flags)
 	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
 	flags.StringSliceVar(&f.redis, "redis", nil, "`URLS` of the Redis that decides strict limits: redis://USER:PASSWORD@HOST:PORT, rediss:// for TLS, ?addr=HOST:PORT for more nodes of a cluster, ?master_set=NAME for sentinels; several are independent servers, the same on all nodes")

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"transport/api":           {"bucket", "bucket/policy", "transport/api/drosselv1"},
 	"transport/api/drosselv1": {},
 	"transport/door":          {"bucket/policy"},
-	"transport/web":           {"bucket", "bucket/policy"},
+	"transport/web":           {"bucket", "bucket/policy", "transport/headers"},
 	"transport/headers":       {"bucket/policy"},
 	"transport/middleware":    {"bucket/policy", "transport/headers"},
 	"node": {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
-	"strings"
+
+	"github.com/drossel-dev/drossel/transport/headers"
 )
 
 // ClientAddress returns the address that a client is told by: an IPv4 address, or the /64 prefix of an IPv6 address,
@@ -25,43 +25,14 @@ func ClientAddress(r *http.Request, trustedProxies int) (string, error) {
 }
 
 func clientAddr(r *http.Request, trustedProxies int) (netip.Addr, bool) {
-	if trustedProxies > 0 {
-		if addr, ok := parseAddress(fromTheRight(r.Header.Values("X-Forwarded-For"), trustedProxies)); ok {
-			return addr, true
-		}
+	if addr, ok := headers.Client(r.Header.Values("X-Forwarded-For"), trustedProxies); ok {
+		return addr, true
 	}
-	return parseAddress(r.RemoteAddr)
-}
-
-// fromTheRight returns the nth entry of a list in several fields, counted from the right and from 1; "" if there are fewer.
-func fromTheRight(fields []string, n int) string {
-	for _, field := range slices.Backward(fields) {
-		for {
-			comma := strings.LastIndexByte(field, ',')
-			if n--; n == 0 {
-				return strings.TrimSpace(field[comma+1:])
-			}
-			if comma < 0 {
-				break
-			}
-			field = field[:comma]
-		}
-	}
-	return ""
-}
-
-// parseAddress reads an address, with or without a port: proxies write both.
-func parseAddress(text string) (netip.Addr, bool) {
-	if ap, err := netip.ParseAddrPort(text); err == nil {
-		return ap.Addr(), true
-	}
-	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
-	return addr, err == nil
+	return headers.Address(r.RemoteAddr)
 }
 
 // masked returns the key of an address.
 func masked(addr netip.Addr) string {
-	addr = addr.Unmap()
 	if addr.Is4() {
 		return addr.String()
 	}

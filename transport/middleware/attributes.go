@@ -31,7 +31,7 @@ func Attributes(r *http.Request, trustedProxies int) map[string]string {
 		all["host"] = strings.ToLower(r.Host)
 	}
 	if addr, ok := clientAddr(r, trustedProxies); ok {
-		all["ip"] = addr.Unmap().WithZone("").String()
+		all["ip"] = addr.String()
 	}
 	return all
 }

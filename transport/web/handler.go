@@ -52,6 +52,8 @@ type Config struct {
 	Policies Policies
 	// Limits is what is served below /v1/limits. Default: 404.
 	Limits LimitsStore
+	// Auth is how gateways are answered at /v1/auth. Default: 404.
+	Auth *AuthConfig
 	// Leases returns what /v1/leases shows, as a value for encoding/json. Default: 404.
 	Leases func() any
 }
@@ -71,6 +73,9 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 	if lim != nil {
 		route(http.MethodPost, "/v1/check", s.check)
 		route(http.MethodPost, "/v1/check_batch", s.checkBatch)
+	}
+	if cfg.Auth != nil {
+		mux.HandleFunc("/v1/auth", s.auth(*cfg.Auth))
 	}
 	route(http.MethodGet, "/livez", s.health(nil))
 	route(http.MethodGet, "/readyz", s.health(cfg.Ready))

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/transport/headers"
+)
+
+// AuthConfig says how gateways are answered that ask before each request of theirs (nginx's auth_request, forward_auth of Caddy and Traefik).
+type AuthConfig struct {
+	// Limiter decides. Default: that of the handler.
+	Limiter Limiter
+	// Attributes are read from these headers, by the attribute's name, beside those of Forwarded or in their place; "" is one that is not
+	// read. A header that is absent, empty, or there more than once makes none.
+	Attributes map[string]string
+	// TrustedProxies is how many proxies of your own each request passes, the gateway among them, which each append to X-Forwarded-For whom
+	// they were called by: the client is that many entries from the right. With 0 nobody is believed, and there is no ip. Default: 0.
+	TrustedProxies int
+	// Headers are the styles of the answers' fields, which gateways may pass on. Default (nil): headers.Default.
+	Headers []headers.Style
+	// FailClosed refuses with 503 what could not be decided, which is else let pass.
+	FailClosed bool
+}
+
+// Forwarded are the attributes that are read from headers if nothing else is said, and from which. The route is the path of a URI, as it came,
+// without a query; ip is by TrustedProxies, whatever the header. The gateway has to set each of them itself, or its clients choose what they
+// say.
+func Forwarded() map[string]string {
+	return map[string]string{
+		"method": "X-Forwarded-Method", "host": "X-Forwarded-Host", "route": "X-Forwarded-Uri", "ip": "X-Forwarded-For",
+	}
+}
+
+// statusField tells the status that the client should get where the gateway understands only 403.
+const statusField = "X-RateLimit-Status"
+
+// auth serves /v1/auth, for any method. Bodies are not read.
+func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
+	from := Forwarded()
+	for name, header := range cfg.Attributes {
+		if from[name] = header; header == "" {
+			delete(from, name)
+		}
+	}
+	if cfg.Headers == nil {
+		cfg.Headers = headers.Default()
+	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = s.lim
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close") // or the server would wait for the body
+		}
+		asked, err := readAuth(r.URL.Query())
+		if err != nil { // it is the gateway's fault, whose owner has to see it
+			s.fail(w, r, err)
+			return
+		}
+		asked.Attributes = attributes(r.Header, from, cfg.TrustedProxies)
+		d, err := cfg.Limiter.Check(r.Context(), asked.Request)
+		for _, f := range headers.Fields(cfg.Headers, time.Now(), d) {
+			w.Header().Set(f.Name, f.Value)
+		}
+		switch {
+		case errors.Is(err, policy.ErrMissingKey):
+			asked.refuse(w, http.StatusBadRequest, err)
+		case errors.Is(err, policy.ErrInvalid), errors.Is(err, policy.ErrUnknownPolicy):
+			s.fail(w, r, err)
+		case err != nil && r.Context().Err() != nil:
+			s.fail(w, r, err)
+		case err != nil && cfg.FailClosed:
+			s.log.ErrorContext(r.Context(), "a gateway's request was not decided, and is refused", "err", err)
+			asked.deny(w, policy.Decision{DecidedBy: policy.Timeout})
+		case err != nil:
+			s.log.ErrorContext(r.Context(), "a gateway's request was not decided, and is let pass", "err", err)
+			pass(w)
+		case !d.Allowed:
+			asked.deny(w, d)
+		case d.Wait() > 0 && !await(r.Context(), d.Wait()):
+			s.fail(w, r, r.Context().Err())
+		default:
+			pass(w)
+		}
+	}
+}
+
+// authAsk is what a gateway asks in the query.
+type authAsk struct {
+	policy.Request
+	deny403 bool
+}
+
+// readAuth reads ?policy=NAME, ?cost=N and ?deny=403. The error wraps policy.ErrInvalid.
+func readAuth(query url.Values) (a authAsk, err error) {
+	for name, values := range query {
+		if len(values) > 1 {
+			return a, fmt.Errorf("%w: ?%s is there %d times, want it once", policy.ErrInvalid, name, len(values))
+		}
+		switch value := values[0]; name {
+		case "policy":
+			a.Policy = value
+		case "cost":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return a, fmt.Errorf("%w: ?cost=%s: want a number of tokens", policy.ErrInvalid, value)
+			}
+			a.Cost, a.CheckOnly = n, n == 0
+		case "deny":
+			if value != "403" && value != "429" {
+				return a, fmt.Errorf("%w: ?deny=%s: want 429, or 403 for gateways that understand nothing else", policy.ErrInvalid, value)
+			}
+			a.deny403 = value == "403"
+		default:
+			return a, fmt.Errorf("%w: ?%s is unknown, want policy, cost or deny", policy.ErrInvalid, name)
+		}
+	}
+	return a, nil
+}
+
+func pass(w http.ResponseWriter) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+}
+
+func (a *authAsk) deny(w http.ResponseWriter, d policy.Decision) {
+	answer := headers.Deny(d)
+	answer.Write(w, a.status(w, answer.Status))
+}
+
+// refuse answers what is no denial of a limit.
+func (a *authAsk) refuse(w http.ResponseWriter, status int, err error) {
+	refuse(w, a.status(w, status), "invalid_argument", err.Error())
+}
+
+// status returns what to answer instead of a status.
+func (a *authAsk) status(w http.ResponseWriter, status int) int {
+	if !a.deny403 {
+		return status
+	}
+	w.Header().Set(statusField, strconv.Itoa(status))
+	return http.StatusForbidden
+}
+
+// await waits for a turn; false if ctx ends before.
+func await(ctx context.Context, turn time.Duration) bool {
+	t := time.NewTimer(turn)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
