@@ -39,5 +39,8 @@ func (f *serveFlags) openHTTP(d *doors, n *node.Node, shared *strict.Client) {
 			return !errors.Is(err, node.ErrNotMember), err
 		},
 	}
+	if lim := d.limiter(door.Auth, n); lim != nil {
+		cfg.Auth = f.auth.config(lim, d.styles)
+	}
 	d.http = web.Server(door.Handler(f.authenticate, web.Handler(d.limiter(door.HTTP, n), cfg)), f.node.Logger)
 }

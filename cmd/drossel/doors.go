@@ -15,6 +15,7 @@ import (
 	"github.com/drossel-dev/drossel/node/metrics"
 	"github.com/drossel-dev/drossel/node/strict"
 	"github.com/drossel-dev/drossel/transport/door"
+	"github.com/drossel-dev/drossel/transport/headers"
 )
 
 // doorNames are the doors there are.
@@ -30,6 +31,7 @@ type doors struct {
 	serving            []func() error
 	failed             chan error
 	counts             metrics.Doors // of the doors that are open
+	styles             []headers.Style
 }
 
 // wrongDoors says what is wrong with which doors are open, and where.
@@ -39,6 +41,10 @@ func (f *serveFlags) wrongDoors() (err error) {
 			err = errors.Join(err, fmt.Errorf("--doors: there is no door %q, want some of %q", name, doorNames))
 		}
 	}
+	if _, wrong := headers.ParseStyles(f.headers); wrong != nil {
+		err = errors.Join(err, fmt.Errorf("--headers: %w", wrong))
+	}
+	err = errors.Join(err, f.auth.wrong())
 	for _, d := range []struct{ flag, addr string }{{"--grpc", f.grpc}, {"--http", f.http}} {
 		if _, _, wrong := net.SplitHostPort(d.addr); d.addr != "" && wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%s is %q, want HOST:PORT, or nothing for none: %w", d.flag, d.addr, wrong))
@@ -53,6 +59,7 @@ func (f *serveFlags) wrongDoors() (err error) {
 // open listens, and makes the servers. What the flags say of doors is right.
 func (f *serveFlags) open(n *node.Node, shared *strict.Client) (*doors, error) {
 	d := &doors{failed: make(chan error, 3), counts: metrics.Doors{}}
+	d.styles, _ = headers.ParseStyles(f.headers) // wrongDoors has nothing against them
 	for _, name := range f.doors {
 		d.counts[name] = new(door.Counts)
 	}
