@@ -26,10 +26,11 @@ var mayImport = map[string][]string{
 	"transport":               {"bucket", "bucket/lease", "ring"},
 	"transport/peer":          {"transport"},
 	"transport/mem":           {"transport"},
-	"transport/api":           {"bucket", "bucket/policy", "transport/api/drosselv1"},
+	"transport/api":           {"bucket", "bucket/policy", "transport/api/drosselv1", "transport/door"},
 	"transport/api/drosselv1": {},
 	"transport/door":          {"bucket/policy"},
 	"transport/web":           {"bucket", "bucket/policy", "transport/headers"},
+	"transport/envoy":         {"bucket", "bucket/policy", "transport/door", "transport/headers"},
 	"transport/headers":       {"bucket/policy"},
 	"transport/middleware":    {"bucket/policy", "transport/headers"},
 	"node": {

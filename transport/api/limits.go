@@ -10,6 +10,7 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/transport/api/drosselv1"
+	"github.com/drossel-dev/drossel/transport/door"
 )
 
 // LimitsStore has limits for single keys, in place of those of their policies. Its methods are called from many goroutines at once, and
@@ -49,11 +50,11 @@ func (s *limitsServer) SetLimits(ctx context.Context, in *drosselv1.SetLimitsReq
 	for _, r := range s.store.SetLimits(ctx, keys) {
 		one := &drosselv1.KeyResult{}
 		if r.Err != nil {
-			c := code(r.Err)
+			c := door.Code(r.Err)
 			if c == codes.Internal {
 				s.faults.log.ErrorContext(ctx, "limits of a key were not set", "err", r.Err)
 			}
-			one.Result = &drosselv1.KeyResult_Error{Error: &drosselv1.Error{Code: int32(c), Message: message(c, r.Err)}}
+			one.Result = &drosselv1.KeyResult_Error{Error: &drosselv1.Error{Code: int32(c), Message: door.Message(c, r.Err)}}
 		} else {
 			one.Result = &drosselv1.KeyResult_Stored{
 				Stored: &drosselv1.Stored{Number: r.Number, Owner: r.Owner, Kept: r.Kept, Copied: r.Copied},

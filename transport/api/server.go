@@ -11,6 +11,7 @@ import (
 
 	"github.com/drossel-dev/drossel/bucket/policy"
 	"github.com/drossel-dev/drossel/transport/api/drosselv1"
+	"github.com/drossel-dev/drossel/transport/door"
 )
 
 // MaxBatch is the largest number of checks in one CheckBatch.
@@ -82,7 +83,7 @@ func (s *server) CheckBatch(
 	var faults []error
 	for i, r := range results {
 		if r.Err != nil {
-			if code(r.Err) == codes.Internal {
+			if door.Code(r.Err) == codes.Internal {
 				faults = append(faults, r.Err)
 			}
 			out[places[i]] = failed(r.Err)
