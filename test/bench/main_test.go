@@ -23,7 +23,19 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
+	if addr := os.Getenv(pingVariable); addr != "" {
+		if err := servePing(addr); err != nil {
+			fmt.Fprintln(os.Stderr, "ping process:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		for _, f := range cleanups {
+			f()
+		}
+		os.Exit(code)
+	}), goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 

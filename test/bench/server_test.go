@@ -19,15 +19,28 @@ import (
 // rueidis's defaults: checks that wait at the same time leave in one write.
 func startRedis(tb testing.TB) rueidis.Client {
 	tb.Helper()
+	client, _, _ := redisServer(tb)
+	return client
+}
+
+// startRedisAt starts a server like startRedis, and returns its process and address.
+func startRedisAt(tb testing.TB) (daemon, string) {
+	tb.Helper()
+	_, d, addr := redisServer(tb)
+	return d, addr
+}
+
+func redisServer(tb testing.TB) (rueidis.Client, daemon, string) {
+	tb.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		tb.Skip("redis-server is not installed, so there is nothing to compare with: install it (redis.io) and run again")
 	}
 	const tries = 5
 	for range tries {
-		client, err := tryRedis(tb, program)
+		client, d, addr, err := tryRedis(tb, program)
 		if err == nil {
-			return client
+			return client, d, addr
 		}
 		if !errors.Is(err, errEnded) {
 			tb.Fatal(err)
@@ -35,23 +48,23 @@ func startRedis(tb testing.TB) rueidis.Client {
 		tb.Logf("trying another port: %v", err)
 	}
 	tb.Fatalf("%s ended at once on %d ports", program, tries)
-	return nil
+	return nil, daemon{}, ""
 }
 
 // errEnded says that a server ended before it answered; most likely somebody else took the port.
 var errEnded = errors.New("redis-server ended")
 
-func tryRedis(tb testing.TB, program string) (rueidis.Client, error) {
+func tryRedis(tb testing.TB, program string) (c rueidis.Client, d daemon, addr string, err error) {
 	tb.Helper()
 	port, err := freePort()
 	if err != nil {
-		return nil, err
+		return nil, d, "", err
 	}
 	cmd := exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", tb.TempDir(),
 		"--save", "", "--appendonly", "no", "--loglevel", "warning")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", program, err)
+		return nil, d, "", fmt.Errorf("starting %s: %w", program, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -72,10 +85,10 @@ func tryRedis(tb testing.TB, program string) (rueidis.Client, error) {
 	for {
 		select {
 		case err := <-ended:
-			return nil, fmt.Errorf("%w on port %s: %v", errEnded, port, err)
+			return nil, d, "", fmt.Errorf("%w on port %s: %v", errEnded, port, err)
 		case <-ctx.Done():
 			stop()
-			return nil, fmt.Errorf("redis-server, process %d, does not answer on port %s: %w", cmd.Process.Pid, port, ctx.Err())
+			return nil, d, "", fmt.Errorf("redis-server, process %d, does not answer on port %s: %w", cmd.Process.Pid, port, ctx.Err())
 		case <-ticks.C:
 		}
 		if client == nil {
@@ -87,7 +100,7 @@ func tryRedis(tb testing.TB, program string) (rueidis.Client, error) {
 		pid, err := redisStat(ctx, client, "server", "process_id")
 		if err == nil && pid == strconv.Itoa(cmd.Process.Pid) { // else it is somebody else's, and ours about to end
 			tb.Cleanup(stop)
-			return client, nil
+			return client, daemon{cmd.Process.Pid}, "127.0.0.1:" + port, nil
 		}
 	}
 }
