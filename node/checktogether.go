@@ -40,7 +40,14 @@ func (n *Node) CheckTogether(ctx context.Context, reqs []policy.Request) []polic
 	if denied {
 		all.onlyLook()
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
+		return results
+	case len(all) == 1 && !all[0].shadow: // nothing needs to be held
+		i := slices.IndexFunc(spans, func(s span) bool { return s.to > s.from })
+		if err := all[0].plan.check(ctx, &all[0].req, &results[i].Decision); err != nil {
+			return failAll(results, i, err)
+		}
 		return results
 	}
 	came, err := all.decide(ctx, n)

@@ -9,6 +9,7 @@ import (
 	"github.com/drossel-dev/drossel/node"
 	"github.com/drossel-dev/drossel/transport/api"
 	"github.com/drossel-dev/drossel/transport/door"
+	"github.com/drossel-dev/drossel/transport/envoy"
 )
 
 // What a client of gRPC may hold. Messages are of 4 MiB at most, by gRPC's own default.
@@ -40,6 +41,9 @@ func (f *serveFlags) openGRPC(d *doors, n *node.Node) {
 		api.Register(d.grpc, lim, f.node.Logger)
 	}
 	api.RegisterLimits(d.grpc, n, f.node.Logger)
+	if lim := d.limiter(door.Envoy, n); lim != nil {
+		envoy.Register(d.grpc, lim, envoy.Options{Headers: d.envoyStyles, Logger: f.node.Logger})
+	}
 	d.health = api.RegisterHealth(d.grpc)
 	api.RegisterReflection(d.grpc)
 }

@@ -23,15 +23,15 @@ var doorNames = []string{door.GRPC, door.HTTP, door.Auth, door.Envoy}
 
 // doors are the servers of one node.
 type doors struct {
-	grpc               *grpc.Server
-	health             *health.Server
-	http               *http.Server
-	grpcAddr, httpAddr string
-	listeners          []net.Listener
-	serving            []func() error
-	failed             chan error
-	counts             metrics.Doors // of the doors that are open
-	styles             []headers.Style
+	grpc                *grpc.Server
+	health              *health.Server
+	http                *http.Server
+	grpcAddr, httpAddr  string
+	listeners           []net.Listener
+	serving             []func() error
+	failed              chan error
+	counts              metrics.Doors // of the doors that are open
+	styles, envoyStyles []headers.Style
 }
 
 // wrongDoors says what is wrong with which doors are open, and where.
@@ -43,6 +43,9 @@ func (f *serveFlags) wrongDoors() (err error) {
 	}
 	if _, wrong := headers.ParseStyles(f.headers); wrong != nil {
 		err = errors.Join(err, fmt.Errorf("--headers: %w", wrong))
+	}
+	if _, wrong := headers.ParseStyles(f.envoyHeaders); wrong != nil {
+		err = errors.Join(err, fmt.Errorf("--envoy-headers: %w", wrong))
 	}
 	err = errors.Join(err, f.auth.wrong())
 	for _, d := range []struct{ flag, addr string }{{"--grpc", f.grpc}, {"--http", f.http}} {
@@ -60,6 +63,7 @@ func (f *serveFlags) wrongDoors() (err error) {
 func (f *serveFlags) open(n *node.Node, shared *strict.Client) (*doors, error) {
 	d := &doors{failed: make(chan error, 3), counts: metrics.Doors{}}
 	d.styles, _ = headers.ParseStyles(f.headers) // wrongDoors has nothing against them
+	d.envoyStyles, _ = headers.ParseStyles(f.envoyHeaders)
 	for _, name := range f.doors {
 		d.counts[name] = new(door.Counts)
 	}

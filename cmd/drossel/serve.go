@@ -32,6 +32,7 @@ type serveFlags struct {
 	drainTimeout time.Duration
 	doors        []string
 	headers      []string
+	envoyHeaders []string
 	auth         authFlags
 	authenticate door.Authenticate // whom to let in, at all doors; nil is everybody
 }
@@ -73,6 +74,7 @@ comes until they have them.`,
 	flags.StringVar(&f.http, "http", "127.0.0.1:7080", "`HOST:PORT` of the JSON API, health and metrics; empty for none, that of --grpc to share it")
 	flags.StringSliceVar(&f.doors, "doors", doorNames, "`NAMES` of the doors for checks that are open: grpc and auth and so on; what is not named is closed")
 	flags.StringSliceVar(&f.headers, "headers", []string{"draft-11", "x-ratelimit"}, "`STYLES` of rate limit header fields that gateways are given: draft-11, draft-07, draft-06, x-ratelimit, github, envoy-draft-03, openai or none")
+	flags.StringSliceVar(&f.envoyHeaders, "envoy-headers", []string{"none"}, "`STYLES` of fields that Envoy is told to add to responses, as in --headers; it can add its own (enable_x_ratelimit_headers)")
 	f.auth.addTo(flags)
 	f.policies.addTo(flags)
 	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
