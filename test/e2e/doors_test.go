@@ -38,7 +38,7 @@ func TestOneListener(t *testing.T) {
 	if _, err := rpc.Check(t.Context(), &drosselv1.CheckRequest{Policy: "nobody's"}); status.Code(err) != codes.NotFound {
 		t.Errorf("an unknown policy: %v", err)
 	}
-	if res := authorize(t, d, "?policy=api", nil); res.StatusCode != http.StatusBadRequest { // api's key is not among what gateways say
+	if res := authorize(t, d, "/api", nil); res.StatusCode != http.StatusBadRequest { // api's key is not among what gateways say
 		t.Errorf("/v1/auth: %d", res.StatusCode)
 	}
 	counts := client.metrics(t, d)
@@ -67,7 +67,7 @@ func TestDoorsOff(t *testing.T) {
 		t.Errorf("gRPC: %v, want UNIMPLEMENTED", err)
 	}
 	for i := range 11 {
-		res := authorize(t, d, "?policy=api", http.Header{"X-User": {"ann"}})
+		res := authorize(t, d, "/api", http.Header{"X-User": {"ann"}})
 		if want := map[bool]int{true: 200, false: 429}[i < 10]; res.StatusCode != want {
 			t.Errorf("/v1/auth, request %d: %d, want %d", i, res.StatusCode, want)
 		}
@@ -77,9 +77,9 @@ func TestDoorsOff(t *testing.T) {
 	}
 }
 
-func authorize(t *testing.T, d *daemon, query string, h http.Header) *http.Response {
+func authorize(t *testing.T, d *daemon, path string, h http.Header) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+d.http+"/v1/auth"+query, nil)
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+d.http+"/v1/auth"+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestSlowClients(t *testing.T) {
 		"an endless chunk":   "POST /v1/check_batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"che\r\n",
 		"half a preface":     "PRI * HT",
 		"no settings":        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-		"a gateway's upload": "POST /v1/auth?policy=api HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{",
+		"a gateway's upload": "POST /v1/auth/api HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{",
 	}
 	before := map[*daemon]float64{}
 	var conns []net.Conn
@@ -166,7 +166,7 @@ func TestOversized(t *testing.T) {
 			t.Errorf("%s: %d %s, want 413 and %d", path, res.StatusCode, text, most)
 		}
 	}
-	res := authorize(t, d, "?policy=api", http.Header{"X-Large": {strings.Repeat("x", 80<<10)}})
+	res := authorize(t, d, "/api", http.Header{"X-Large": {strings.Repeat("x", 80<<10)}})
 	if res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("large headers: %d, want 431", res.StatusCode)
 	}

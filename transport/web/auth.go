@@ -2,10 +2,9 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -41,7 +40,8 @@ func Forwarded() map[string]string {
 // statusField tells the status that the client should get where the gateway understands only 403.
 const statusField = "X-RateLimit-Status"
 
-// auth serves /v1/auth, for any method. Bodies are not read.
+// auth serves /v1/auth and /v1/auth/POLICY, for any method. Bodies are not read. Of the query only deny is: it may be that of the client,
+// which some gateways pass on, and he must not choose a policy.
 func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
 	from := Forwarded()
 	for name, header := range cfg.Attributes {
@@ -59,13 +59,10 @@ func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
 		if r.ContentLength != 0 {
 			w.Header().Set("Connection", "close") // or the server would wait for the body
 		}
-		asked, err := readAuth(r.URL.Query())
-		if err != nil { // it is the gateway's fault, whose owner has to see it
-			s.fail(w, r, err)
-			return
-		}
-		asked.Attributes = attributes(r.Header, from, cfg.TrustedProxies)
-		d, err := cfg.Limiter.Check(r.Context(), asked.Request)
+		asked := authAsk{deny403: r.URL.Query().Get("deny") == "403"}
+		d, err := cfg.Limiter.Check(r.Context(), policy.Request{
+			Policy: r.PathValue("policy"), Attributes: attributes(r.Header, from, cfg.TrustedProxies),
+		})
 		for _, f := range headers.Fields(cfg.Headers, time.Now(), d) {
 			w.Header().Set(f.Name, f.Value)
 		}
@@ -92,38 +89,8 @@ func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
 	}
 }
 
-// authAsk is what a gateway asks in the query.
-type authAsk struct {
-	policy.Request
-	deny403 bool
-}
-
-// readAuth reads ?policy=NAME, ?cost=N and ?deny=403. The error wraps policy.ErrInvalid.
-func readAuth(query url.Values) (a authAsk, err error) {
-	for name, values := range query {
-		if len(values) > 1 {
-			return a, fmt.Errorf("%w: ?%s is there %d times, want it once", policy.ErrInvalid, name, len(values))
-		}
-		switch value := values[0]; name {
-		case "policy":
-			a.Policy = value
-		case "cost":
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				return a, fmt.Errorf("%w: ?cost=%s: want a number of tokens", policy.ErrInvalid, value)
-			}
-			a.Cost, a.CheckOnly = n, n == 0
-		case "deny":
-			if value != "403" && value != "429" {
-				return a, fmt.Errorf("%w: ?deny=%s: want 429, or 403 for gateways that understand nothing else", policy.ErrInvalid, value)
-			}
-			a.deny403 = value == "403"
-		default:
-			return a, fmt.Errorf("%w: ?%s is unknown, want policy, cost or deny", policy.ErrInvalid, name)
-		}
-	}
-	return a, nil
-}
+// authAsk is how a gateway wants to be answered.
+type authAsk struct{ deny403 bool }
 
 func pass(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
@@ -135,9 +102,13 @@ func (a *authAsk) deny(w http.ResponseWriter, d policy.Decision) {
 	answer.Write(w, a.status(w, answer.Status))
 }
 
-// refuse answers what is no denial of a limit.
+// refuse answers what is no denial of a limit, with a problem body as well: gateways may tell by that who answers.
 func (a *authAsk) refuse(w http.ResponseWriter, status int, err error) {
-	refuse(w, a.status(w, status), "invalid_argument", err.Error())
+	body, failed := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": err.Error()})
+	if failed != nil { // texts and a number can always be encoded
+		body = nil
+	}
+	headers.Denial{Status: status, Body: body}.Write(w, a.status(w, status))
 }
 
 // status returns what to answer instead of a status.

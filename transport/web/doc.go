@@ -2,7 +2,7 @@
 //
 //	POST /v1/check         one check
 //	POST /v1/check_batch   {"checks": [...]} to {"results": [{"decision": {...}} or {"error": {...}}, ...]}
-//	ANY  /v1/auth          one check for a gateway, which is told what it is about in headers
+//	ANY  /v1/auth          one check for a gateway, about what it says in headers; /v1/auth/POLICY by one policy
 //	GET  /v1/members       the members of the cluster
 //	GET  /v1/ring          who owns what
 //	GET  /v1/leases        who was lent what

@@ -75,7 +75,9 @@ func Handler(lim Limiter, cfg Config) http.Handler {
 		route(http.MethodPost, "/v1/check_batch", s.checkBatch)
 	}
 	if cfg.Auth != nil {
-		mux.HandleFunc("/v1/auth", s.auth(*cfg.Auth))
+		auth := s.auth(*cfg.Auth)
+		mux.HandleFunc("/v1/auth", auth)
+		mux.HandleFunc("/v1/auth/{policy}", auth)
 	}
 	route(http.MethodGet, "/livez", s.health(nil))
 	route(http.MethodGet, "/readyz", s.health(cfg.Ready))
