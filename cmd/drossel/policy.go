@@ -19,7 +19,9 @@ given by --policy, or a cluster by drossel policy apply. These need no node:
   drossel policy explain limits.yaml --attr user=ann --attr route=/v1/things
                                           say which policies are for a request, and why
   drossel policy test limits_test.yaml    run test cases, in virtual time
-  drossel policy schema > drossel.json    have an editor complete and check it`,
+  drossel policy schema > drossel.json    have an editor complete and check it
+  drossel policy import envoy config.yaml > limits.yaml
+                                          begin with what Envoy's service is configured with`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -33,7 +35,8 @@ given by --policy, or a cluster by drossel policy apply. These need no node:
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(policyInitCommand(), policyValidateCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand())
+	cmd.AddCommand(policyInitCommand(), policyValidateCommand(), policyExplainCommand(), policyTestCommand(), policySchemaCommand(),
+		policyImportCommand())
 	cmd.AddCommand(policyLiveCommands()...)
 	return cmd
 }

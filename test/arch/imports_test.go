@@ -32,7 +32,9 @@ var mayImport = map[string][]string{
 	"transport/web":           {"bucket", "bucket/policy", "transport/headers"},
 	"transport/envoy":         {"bucket", "bucket/policy", "transport/door", "transport/headers"},
 	"transport/headers":       {"bucket/policy"},
+	"transport/interceptor":   {"bucket/policy", "transport/headers"},
 	"transport/middleware":    {"bucket/policy", "transport/headers"},
+	"transport/pace":          {"bucket/policy"},
 	"node": {
 		"bucket", "bucket/lease", "bucket/policy", "bucket/redis", "bucket/table", "node/ownership", "ring", "ring/gossip", "transport",
 		"transport/peer",
