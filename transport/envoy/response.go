@@ -49,7 +49,7 @@ func statusOf(d *policy.Decision) *rls.RateLimitResponse_DescriptorStatus {
 			Name: d.LimitName, RequestsPerUnit: saturated(d.Limit), Unit: unit, UnitMultiplier: times,
 		}
 		s.LimitRemaining = saturated(d.Remaining)
-		s.DurationUntilReset = durationpb.New(untilReset(d))
+		s.DurationUntilReset = wholeSeconds(untilReset(d))
 	}
 	return s
 }
@@ -60,6 +60,15 @@ func untilReset(d *policy.Decision) time.Duration {
 		return d.RetryAfter
 	}
 	return d.ResetAfter
+}
+
+// wholeSeconds rounds up: Envoy cuts off what is more precise, and its clients would come too early.
+func wholeSeconds(d time.Duration) *durationpb.Duration {
+	n := int64(d / time.Second)
+	if d%time.Second > 0 {
+		n++
+	}
+	return &durationpb.Duration{Seconds: n}
 }
 
 func saturated(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }

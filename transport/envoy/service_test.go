@@ -80,7 +80,7 @@ func TestAnswer(t *testing.T) {
 		"admitted": {[]headers.Style{headers.XRateLimit}, said(ok), `{
 			"overallCode": "OK",
 			"statuses": [{
-				"code": "OK", "limitRemaining": 3, "durationUntilReset": "20.500s",
+				"code": "OK", "limitRemaining": 3, "durationUntilReset": "21s",
 				"currentLimit": {"name": "burst", "requestsPerUnit": 5, "unit": "MINUTE"}
 			}],
 			"responseHeadersToAdd": [
@@ -96,7 +96,7 @@ func TestAnswer(t *testing.T) {
 		), `{
 			"overallCode": "OVER_LIMIT",
 			"statuses": [{"code": "OK"}, {
-				"code": "OVER_LIMIT", "durationUntilReset": "1.200s",
+				"code": "OVER_LIMIT", "durationUntilReset": "2s",
 				"currentLimit": {"name": "burst", "requestsPerUnit": 5, "unit": "SECOND", "unitMultiplier": 30}
 			}],
 			"responseHeadersToAdd": [
@@ -122,7 +122,7 @@ func TestAnswer(t *testing.T) {
 		"C136: in shadow mode": {nil, said(shadow), `{
 			"overallCode": "OK",
 			"statuses": [{
-				"code": "OK", "durationUntilReset": "20.500s", "currentLimit": {"name": "burst", "requestsPerUnit": 5, "unit": "MINUTE"}
+				"code": "OK", "durationUntilReset": "21s", "currentLimit": {"name": "burst", "requestsPerUnit": 5, "unit": "MINUTE"}
 			}],
 			"responseHeadersToAdd": [{"key": "X-RateLimit-Shadow", "value": "denied"}],
 			"dynamicMetadata": {
@@ -133,7 +133,7 @@ func TestAnswer(t *testing.T) {
 		"more than the fields hold": {[]headers.Style{}, said(huge), `{
 			"overallCode": "OK",
 			"statuses": [{
-				"code": "OK", "limitRemaining": 4294967295, "durationUntilReset": "20.500s",
+				"code": "OK", "limitRemaining": 4294967295, "durationUntilReset": "21s",
 				"currentLimit": {"name": "burst", "requestsPerUnit": 4294967295}
 			}],
 			"dynamicMetadata": {
