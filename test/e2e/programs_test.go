@@ -15,7 +15,7 @@ import (
 const programPolicies = `
 version: 1
 policies:
-  api: {key: [user], limits: [{rate: 5/h}]}
+  api: {when: {domain: absent}, key: [user], limits: [{rate: 5/h}]}
   edge: {when: {domain: edge, descriptor: user}, key: [user], limits: [{rate: 3/h, algorithm: fixed_window}]}
 `
 
