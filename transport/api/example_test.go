@@ -6,6 +6,7 @@ import (
 	"log"
 	"log/slog"
 	"net"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -57,4 +58,20 @@ func ExampleRegister() {
 		log.Fatal(err)
 	}
 	// Output: true DECIDED_BY_EXEMPT <nil>
+}
+
+// A program that is no node asks two of them. What none has decided in time is let pass.
+func ExampleDial() {
+	client, err := api.Dial(api.ClientConfig{
+		Endpoints: []string{"127.0.0.1:7070", "127.0.0.2:7070"},
+		Deadline:  20 * time.Millisecond,
+		Fallback:  api.FallbackAllow,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	d, err := client.Check(context.Background(), policy.Request{Policy: "api", Key: "ann"})
+	fmt.Println(d.Allowed, d.DecidedBy, err) // nobody listens there
+	// Output: true timeout <nil>
 }

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/transport/api/drosselv1"
+)
+
+// window is how many calls an endpoint has under way: while it answers one, the next is on its way.
+const window = 2
+
+// sendLocked sends what waits to endpoints that can be asked.
+func (c *Client) sendLocked() {
+	now := time.Now()
+	if len(c.queue) > 0 && !now.Before(c.queue[0].until) { // nobody waits for it any more, nor for others as old
+		c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool { return !now.Before(a.until) })
+	}
+	for range c.endpoints {
+		if len(c.queue) == 0 {
+			return
+		}
+		e := c.endpoints[c.turn%len(c.endpoints)]
+		c.turn++
+		for e.underWay < window && e.takes(now) && len(c.queue) > 0 {
+			batch := c.takeLocked(e)
+			if len(batch) == 0 {
+				break
+			}
+			e.underWay++
+			c.work.Go(func() { c.send(e, batch) }) // ends with the answer, or the deadline
+			if e.underWay == 1 {
+				break // the others first
+			}
+		}
+	}
+}
+
+// takeLocked takes out of the queue what an endpoint may be asked: as much as goes into one call, and nothing that it has refused.
+func (c *Client) takeLocked(e *endpoint) (batch []*asking) {
+	c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool {
+		take := len(batch) < MaxBatch && !slices.Contains(a.refused, e)
+		if take {
+			batch = append(batch, a)
+		}
+		return take
+	})
+	return batch
+}
+
+// send asks an endpoint, and answers.
+func (c *Client) send(e *endpoint, batch []*asking) {
+	in := &drosselv1.CheckBatchRequest{Checks: make([]*drosselv1.CheckRequest, len(batch))}
+	var until time.Time
+	for i, a := range batch {
+		in.Checks[i] = a.msg
+		if a.until.After(until) {
+			until = a.until
+		}
+	}
+	ctx, cancel := context.WithDeadline(c.life, until)
+	defer cancel()
+	c.counts.batches.Add(1)
+	out, err := e.checks.CheckBatch(ctx, in)
+	if err == nil && len(out.GetResults()) != len(batch) {
+		err = fmt.Errorf("it answered %d of %d checks", len(out.GetResults()), len(batch))
+	}
+	again := false
+	for i, a := range batch {
+		var d policy.Decision
+		failed := errUndecided
+		if err == nil {
+			d, failed = read(out.GetResults()[i])
+		}
+		switch {
+		case c.life.Err() != nil:
+			a.answer(d, errClosed)
+		case errors.Is(failed, policy.ErrUnavailable) && c.refused(e, a): // it was not decided, so another may be asked
+			again = true
+		case errors.Is(failed, policy.ErrUnavailable):
+			a.answer(d, errUndecided)
+		default:
+			a.answer(d, failed)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.underWay--
+	if e.rests(time.Now(), err, again) {
+		c.cfg.Logger.Warn("a node is not asked for a while", "endpoint", e.addr, "err", cause(err), "rest", e.rest)
+	}
+	c.sendLocked()
+}
+
+// refused puts a check back that an endpoint has refused to decide; false if nobody else is left to be asked.
+func (c *Client) refused(e *endpoint, a *asking) bool {
+	a.refused = append(a.refused, e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	others := slices.ContainsFunc(c.endpoints, func(o *endpoint) bool { return !slices.Contains(a.refused, o) })
+	if c.closed || !others {
+		return false
+	}
+	c.queue = append(c.queue, a)
+	return true
+}
+
+func cause(err error) error {
+	if err == nil {
+		return policy.ErrUnavailable
+	}
+	return err
+}
+
+// isLate says whether a call failed because there was no answer.
+func isLate(err error) bool {
+	c := status.Code(err)
+	return c == codes.DeadlineExceeded || c == codes.Canceled
+}
