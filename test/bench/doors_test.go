@@ -175,6 +175,20 @@ func BenchmarkBatch(b *testing.B) {
 	contest(b, systems, names, batch)
 }
 
+// BenchmarkEnvoyAtEase is BenchmarkEnvoy at a rate that leaves the cores time: each caller asks 20 times a second.
+func BenchmarkEnvoyAtEase(b *testing.B) {
+	drossel := askEnvoy(startDrossel(b, clients, drosselPolicies))
+	drossel.every = time.Second / 20
+	systems := map[string]contender{"drossel": drossel}
+	names := []string{"drossel"}
+	if *others {
+		ratelimit := askEnvoy(startRatelimit(b, clients, ratelimitConfig))
+		ratelimit.every = drossel.every
+		systems["ratelimit"], names = ratelimit, append(names, "ratelimit")
+	}
+	contest(b, systems, names, 1)
+}
+
 // BenchmarkEnvoy: what Envoy asks, of one descriptor. envoyproxy/ratelimit is one process and its Redis.
 func BenchmarkEnvoy(b *testing.B) {
 	systems := map[string]contender{"drossel": askEnvoy(startDrossel(b, clients, drosselPolicies))}

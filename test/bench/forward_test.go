@@ -103,7 +103,7 @@ func (p *pair) cpu() (time.Duration, error) {
 	return here + there, err
 }
 
-func (p *pair) contender() contender { return contender{p.check, p.cpu} }
+func (p *pair) contender() contender { return contender{check: p.check, cpu: p.cpu} }
 
 const (
 	slice  = 250 * time.Millisecond // long for a round trip, short for the machine's moods

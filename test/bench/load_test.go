@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,8 @@ type contender struct {
 	check func(key string) error
 	// cpu returns the CPU time that all processes of the system have used.
 	cpu func() (time.Duration, error)
+	// every, if not 0, is how often a caller checks: no faster, and each check's latency is taken.
+	every time.Duration
 }
 
 // sampled is how many checks there are to one whose latency is taken: looking at the clock costs something.
@@ -68,9 +71,19 @@ func (c contender) serve(b *testing.B, callers int, keys []string, d time.Durati
 
 // call is what one caller does. It makes at least one check.
 func (c contender) call(keys []string, o order, stop *atomic.Bool) (s served, err error) {
+	var turn <-chan time.Time
+	if c.every > 0 {
+		<-time.After(rand.N(c.every)) // callers do not come all at once
+		ticks := time.NewTicker(c.every)
+		defer ticks.Stop()
+		turn = ticks.C
+	}
 	for {
 		key := keys[o.next(len(keys))]
-		if s.checks%sampled == 0 {
+		if turn != nil {
+			<-turn
+		}
+		if turn != nil || s.checks%sampled == 0 {
 			begun := time.Now()
 			err = c.check(key)
 			s.latencies = append(s.latencies, time.Since(begun))

@@ -64,4 +64,4 @@ func (r *redisLimiter) cpu() (time.Duration, error) {
 	return sum, err
 }
 
-func (r *redisLimiter) contender() contender { return contender{r.check, r.cpu} }
+func (r *redisLimiter) contender() contender { return contender{check: r.check, cpu: r.cpu} }
