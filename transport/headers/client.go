@@ -23,6 +23,15 @@ func Address(text string) (netip.Addr, bool) {
 	return plainAddr(addr), err == nil
 }
 
+// AddressKey returns what a client with this address is told by if nothing else is said: an IPv4 address, or the /64 prefix of an IPv6 address,
+// since clients move freely within theirs.
+func AddressKey(addr netip.Addr) string {
+	if addr = plainAddr(addr); addr.Is4() {
+		return addr.String()
+	}
+	return netip.PrefixFrom(addr, 64).Masked().String()
+}
+
 func plainAddr(addr netip.Addr) netip.Addr { return addr.WithZone("").Unmap() }
 
 // fromTheRight returns the nth entry of a list in several fields, counted from the right and from 1; "" if there are fewer.

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+
+	"github.com/drossel-dev/drossel/transport/headers"
 )
 
 // PeerAddress returns the address at the other end of the connection as a key: an IPv4 address, or the /64 prefix of an IPv6 address, since
@@ -16,13 +18,10 @@ import (
 // The error wraps ErrNoKey if the connection has no IP address, as over a Unix socket.
 func PeerAddress(ctx context.Context) (string, error) {
 	addr, ok := peerAddr(ctx)
-	switch {
-	case !ok:
+	if !ok {
 		return "", fmt.Errorf("%w: the connection has no IP address: the server has to set Options.Key", ErrNoKey)
-	case addr.Is4():
-		return addr.String(), nil
 	}
-	return netip.PrefixFrom(addr, 64).Masked().String(), nil
+	return headers.AddressKey(addr), nil
 }
 
 // peerAddr returns the IP address at the other end, without zone and not in mapped form.
@@ -31,8 +30,7 @@ func peerAddr(ctx context.Context) (netip.Addr, bool) {
 	if !ok || p.Addr == nil {
 		return netip.Addr{}, false
 	}
-	ap, err := netip.ParseAddrPort(p.Addr.String())
-	return ap.Addr().Unmap().WithZone(""), err == nil
+	return headers.Address(p.Addr.String())
 }
 
 // MetadataKey returns an Options.Key that is the value of a metadata entry, such as an API key. A call without it, or with an empty one, has no

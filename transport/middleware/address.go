@@ -21,7 +21,7 @@ func ClientAddress(r *http.Request, trustedProxies int) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: %q is no IP address: set Options.Key or TrustedProxies", ErrNoKey, r.RemoteAddr)
 	}
-	return masked(addr), nil
+	return headers.AddressKey(addr), nil
 }
 
 func clientAddr(r *http.Request, trustedProxies int) (netip.Addr, bool) {
@@ -29,12 +29,4 @@ func clientAddr(r *http.Request, trustedProxies int) (netip.Addr, bool) {
 		return addr, true
 	}
 	return headers.Address(r.RemoteAddr)
-}
-
-// masked returns the key of an address.
-func masked(addr netip.Addr) string {
-	if addr.Is4() {
-		return addr.String()
-	}
-	return netip.PrefixFrom(addr, 64).Masked().String() // without zone
 }
