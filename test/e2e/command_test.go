@@ -156,7 +156,7 @@ func TestReplayLarge(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 8 to 9")
+	run(t, "version").wants(t, 0, "drossel ", " go1.", "frames 8 to 10")
 	run(t, "completion", "bash").wants(t, 0, "bash completion", "__start_drossel")
 	run(t, "--help").wants(t, 0, "serve", "check", "members", "ring", "leases", "replay", "demo",
 		"DROSSEL_TABLE_BYTES", "Exit codes:")
