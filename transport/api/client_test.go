@@ -248,7 +248,7 @@ func TestClientSpreads(t *testing.T) {
 	}
 	b.server.Stop()
 	ready(t, c, 1)
-	b = newStation(t, b.addr, "b")
+	newStation(t, b.addr, "b")
 	ready(t, c, 2)
 	if by := ask(20); by["b"] != 20 {
 		t.Errorf("b is back: %v", by)
