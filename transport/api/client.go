@@ -46,24 +46,27 @@ type ClientConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate says all that is wrong with the configuration.
+// ErrClientConfig is wrapped by errors about the configuration of a client.
+var ErrClientConfig = errors.New("client configuration")
+
+// Validate says all that is wrong with the configuration. The error wraps ErrClientConfig.
 func (c ClientConfig) Validate() (err error) {
 	if len(c.Endpoints) == 0 {
-		err = errors.New("Endpoints is empty: name the gRPC address of at least one node")
+		err = fmt.Errorf("%w: Endpoints is empty: name the gRPC address of at least one node", ErrClientConfig)
 	}
 	for _, e := range c.Endpoints {
 		if _, _, wrong := target(e); wrong != nil {
-			err = errors.Join(err, fmt.Errorf("Endpoints has %q, want HOST:PORT or dns:///NAME:PORT: %w", e, wrong))
+			err = errors.Join(err, fmt.Errorf("%w: Endpoints has %q, want HOST:PORT or dns:///NAME:PORT: %w", ErrClientConfig, e, wrong))
 		}
 	}
 	if c.Deadline < 0 {
-		err = errors.Join(err, fmt.Errorf("Deadline is %v, want a time above zero, or 0 for 20 ms", c.Deadline))
+		err = errors.Join(err, fmt.Errorf("%w: Deadline is %v, want a time above zero, or 0 for 20 ms", ErrClientConfig, c.Deadline))
 	}
 	if c.MaxWaiting < 0 {
-		err = errors.Join(err, fmt.Errorf("MaxWaiting is %d, want a number above zero, or 0 for 10,000", c.MaxWaiting))
+		err = errors.Join(err, fmt.Errorf("%w: MaxWaiting is %d, want a number above zero, or 0 for 10,000", ErrClientConfig, c.MaxWaiting))
 	}
 	if c.Fallback > FallbackError {
-		err = errors.Join(err, fmt.Errorf("Fallback is %d, want FallbackAllow, FallbackDeny or FallbackError", c.Fallback))
+		err = errors.Join(err, fmt.Errorf("%w: Fallback is %d, want FallbackAllow, FallbackDeny or FallbackError", ErrClientConfig, c.Fallback))
 	}
 	return err
 }
@@ -94,7 +97,7 @@ type Client struct {
 // with the configuration.
 func Dial(cfg ClientConfig) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("api client: %w", err)
+		return nil, err
 	}
 	if cfg.Deadline == 0 {
 		cfg.Deadline = 20 * time.Millisecond
@@ -115,7 +118,7 @@ func Dial(cfg ClientConfig) (*Client, error) {
 		}
 		if err := c.add(addr); err != nil {
 			c.Close()
-			return nil, fmt.Errorf("api client: endpoint %q: %w", text, err)
+			return nil, fmt.Errorf("%w: endpoint %q: %w", ErrClientConfig, text, err)
 		}
 	}
 	return c, nil
