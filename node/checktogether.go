@@ -36,9 +36,10 @@ func (n *Node) CheckTogether(ctx context.Context, reqs []policy.Request) []polic
 	if i := slices.IndexFunc(results, func(r policy.Result) bool { return r.Err != nil }); i >= 0 {
 		return failAll(results, i, results[i].Err)
 	}
-	denied := slices.ContainsFunc(results, func(r policy.Result) bool { return r.Decision.DecidedBy == policy.MissingKey })
-	if denied {
-		all.onlyLook()
+	for i := range reqs { // a refund denies nobody
+		if !reqs[i].Refund && results[i].Decision.DecidedBy == policy.MissingKey {
+			all.onlyLook()
+		}
 	}
 	switch {
 	case len(all) == 0:
@@ -150,7 +151,7 @@ func failAll(results []policy.Result, which int, err error) []policy.Result {
 // onlyLook has nothing charged, for the whole is denied already.
 func (legs together) onlyLook() {
 	for i := range legs {
-		legs[i].q.look = true
+		legs[i].q.look, legs[i].req.CheckOnly = true, true // a leg that is alone is read again
 	}
 }
 

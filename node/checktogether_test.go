@@ -159,6 +159,35 @@ func TestCheckTogetherErrors(t *testing.T) {
 	}
 }
 
+// TestCheckTogetherWithoutKey: what a policy denies for its missing key denies the whole, and nobody pays; a refund denies nobody.
+func TestCheckTogetherWithoutKey(t *testing.T) {
+	keyed := perHour("keyed", 5, "user")
+	keyed.OnMissing = policy.MissingDeny
+	set, err := policy.NewSet(keyed, perHour("group", 10, "group"), perHour("other", 10, "group"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, Config{Policies: set})
+	lacking, group, other := policy.Request{Policy: "keyed"}, policy.Request{Policy: "group", Key: "a"}, policy.Request{Policy: "other", Key: "a"}
+	for _, reqs := range [][]policy.Request{{group, lacking}, {lacking, group}, {group, lacking, other}} {
+		for _, r := range n.CheckTogether(t.Context(), reqs) {
+			if r.Err != nil || r.Decision.Allowed != (r.Decision.DecidedBy != policy.MissingKey) {
+				t.Errorf("%+v: %+v %v", reqs, r.Decision, r.Err)
+			}
+		}
+	}
+	for _, name := range []string{"group", "other"} {
+		if d := check(t, n, policy.Request{Policy: name, Key: "a", CheckOnly: true}); d.Remaining != 10 {
+			t.Errorf("%d of %s are left after nothing was admitted, want 10", d.Remaining, name)
+		}
+	}
+	lacking.Refund = true
+	got := n.CheckTogether(t.Context(), []policy.Request{group, lacking, other})
+	if !got[0].Decision.Allowed || !got[1].Decision.Allowed || !got[2].Decision.Allowed || got[0].Decision.Remaining != 9 || got[2].Decision.Remaining != 9 {
+		t.Errorf("beside a refund without a key: %+v, want both charged", got)
+	}
+}
+
 // TestRefund: what is given back may be taken again, at whatever node, and never more than was taken.
 func TestRefund(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -230,6 +259,9 @@ func TestStrictRefund(t *testing.T) {
 		}
 		if d := ask(nodes[0], full, false); !d.Allowed || d.Remaining != 0 {
 			t.Errorf("all: %+v", d)
+		}
+		if _, err := nodes[0].Check(t.Context(), policy.Request{Policy: "chunks", Key: "k", Refund: true}); !errors.Is(err, policy.ErrInvalid) {
+			t.Errorf("where windows are fetched ahead: %v, want ErrInvalid", err)
 		}
 		store.set(gone)
 		if d := ask(nodes[0], 1, true); !d.Allowed || !d.Degraded {

@@ -72,7 +72,7 @@ func (n *Node) legsOf(b *book, named *rule, req *policy.Request, d *policy.Decis
 			case missing && r.policy.OnMissing == policy.MissingSkip:
 				all = all[:len(all)-1]
 			case missing && r.policy.OnMissing == policy.MissingDeny:
-				*d = policy.Decision{Never: true, DecidedBy: policy.MissingKey, Policy: pl.name, Node: n.name}
+				*d = policy.Decision{Allowed: req.Refund, Never: !req.Refund, DecidedBy: policy.MissingKey, Policy: pl.name, Node: n.name}
 				n.counters.missing.Add(1)
 				return nil, nil
 			case named != nil && r != named:

@@ -168,6 +168,10 @@ func (pl *plan) refundStrict(ctx context.Context, q *question, sh shard, d *poli
 	if pl.strictness.Approximate {
 		return false, fmt.Errorf("%w: policy %s counts approximately (store: approximate), and can't give back", policy.ErrInvalid, pl.name)
 	}
+	windows := func(l bucket.Limit) bool { return l.Algorithm != bucket.TokenBucket }
+	if pl.strictness.Prefetch > 1 && slices.ContainsFunc(sh.limits, windows) { // what was fetched of them would be there twice
+		return false, fmt.Errorf("%w: policy %s has prefetch, and a window, of which nobody knows what is fetched: it can't give back", policy.ErrInvalid, pl.name)
+	}
 	r, err := pl.node.cfg.Strict.Ask(ctx, &redis.Ask{Do: redis.Refund, Policy: pl.name, ID: sh.id, Limits: sh.limits, Costs: pl.costsOf(q)})
 	if err != nil {
 		return false, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
@@ -15,6 +16,7 @@ type asking struct {
 	msg     *drosselv1.CheckRequest
 	until   time.Time
 	refused []*endpoint // that would not decide it
+	left    atomic.Bool // whoever asked waits no more
 	done    chan struct{}
 	d       policy.Decision
 	err     error
@@ -47,11 +49,14 @@ func (c *Client) ask(ctx context.Context, req *policy.Request) (*asking, error) 
 		c.counts.errors.Add(1)
 		return nil, errClosed
 	case len(c.queue) >= c.cfg.MaxWaiting:
-		a.answer(policy.Decision{}, errUndecided)
-	default:
-		c.queue = append(c.queue, a)
-		c.sendLocked()
+		c.sendLocked() // some wait no more, and nodes may be asked again
 	}
+	if len(c.queue) >= c.cfg.MaxWaiting {
+		a.answer(policy.Decision{}, errUndecided)
+		return a, nil
+	}
+	c.queue = append(c.queue, a)
+	c.sendLocked()
 	return a, nil
 }
 
@@ -72,6 +77,12 @@ func (c *Client) finish(ctx context.Context, a *asking) (policy.Decision, error)
 		if ctx.Err() != nil { // which ends at the same time
 			err = ctx.Err()
 		}
+	}
+	a.left.Store(true)
+	select {
+	case <-a.done: // it was answered in time, with others that were not
+		err = a.err
+	default:
 	}
 	switch {
 	case err == nil:

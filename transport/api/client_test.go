@@ -397,3 +397,89 @@ func BenchmarkClient(b *testing.B) {
 	st := c.Stats()
 	b.ReportMetric(float64(st.Checks)/float64(st.Batches), "checks/call")
 }
+
+// TestClientRecovers: checks that nobody waits for any more do not keep others from being asked, however full the queue was.
+func TestClientRecovers(t *testing.T) {
+	s := newStation(t, "127.0.0.1:0", "n1")
+	hang := make(chan struct{})
+	s.decides(func(policy.Request) (policy.Decision, error) { <-hang; return policy.Decision{}, nil })
+	c := dialed(t, api.ClientConfig{Endpoints: []string{s.addr}, Deadline: 20 * time.Millisecond, MaxWaiting: 3, Fallback: api.FallbackError})
+	ready(t, c, 1)
+	for range 2 { // the second time the node rests, and nobody is sent
+		var asking sync.WaitGroup
+		for range 50 {
+			asking.Go(func() { c.Check(t.Context(), policy.Request{Policy: "p", Key: "k"}) })
+		}
+		asking.Wait()
+	}
+	s.decides(func(policy.Request) (policy.Decision, error) { return policy.Decision{Allowed: true}, nil })
+	close(hang)
+	eventually(t, "the node to be asked again", func() bool {
+		_, err := c.Check(t.Context(), policy.Request{Policy: "p", Key: "k"})
+		return err == nil
+	})
+}
+
+// TestClientKeepsAnswers: of a batch in which some answers are late the others count.
+func TestClientKeepsAnswers(t *testing.T) {
+	a, b := newStation(t, "127.0.0.1:0", "a"), newStation(t, "127.0.0.1:0", "b")
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	for _, s := range []*station{a, b} {
+		s.decides(func(r policy.Request) (policy.Decision, error) {
+			if r.Parts[0] == "late" {
+				<-hang
+			}
+			return policy.Decision{DecidedBy: policy.Owner}, nil
+		})
+	}
+	c := dialed(t, api.ClientConfig{Endpoints: []string{a.addr, b.addr}, Deadline: 300 * time.Millisecond})
+	ready(t, c, 2)
+	reqs := []policy.Request{{Policy: "p", Key: "late"}}
+	for range 500 { // they go in the call after that one
+		reqs = append(reqs, policy.Request{Policy: "p", Key: "k"})
+	}
+	for i, r := range c.CheckBatch(t.Context(), reqs)[1:] {
+		if r.Err != nil || r.Decision.DecidedBy != policy.Owner || r.Decision.Allowed {
+			t.Fatalf("check %d: %+v %v, want the denial that was answered", i, r.Decision, r.Err)
+		}
+	}
+}
+
+// TestClientLeaves: who has left is not charged at another node.
+func TestClientLeaves(t *testing.T) {
+	a, b := newStation(t, "127.0.0.1:0", "a"), newStation(t, "127.0.0.1:0", "b")
+	refuse := make(chan struct{})
+	for _, s := range []*station{a, b} {
+		s.decides(func(policy.Request) (policy.Decision, error) {
+			<-refuse
+			return policy.Decision{}, policy.ErrUnavailable
+		})
+	}
+	c := dialed(t, api.ClientConfig{Endpoints: []string{a.addr, b.addr}, Deadline: time.Minute})
+	ready(t, c, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := c.Check(ctx, policy.Request{Policy: "p", Key: "k"})
+		left <- err
+	}()
+	eventually(t, "one to be asked", func() bool { return a.asked.Load()+b.asked.Load() == 1 })
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for _, s := range []*station{a, b} {
+		s.decides(func(policy.Request) (policy.Decision, error) { return policy.Decision{Allowed: true}, nil })
+	}
+	close(refuse)
+	for range 10 { // after which the refusal has been read
+		if _, err := c.Check(t.Context(), policy.Request{Policy: "p", Key: "other"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Close()
+	if n := a.asked.Load() + b.asked.Load(); n != 11 {
+		t.Errorf("11 checks were asked %d times: who left was charged", n)
+	}
+}

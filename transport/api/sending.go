@@ -20,8 +20,8 @@ const window = 2
 // sendLocked sends what waits to endpoints that can be asked.
 func (c *Client) sendLocked() {
 	now := time.Now()
-	if len(c.queue) > 0 && !now.Before(c.queue[0].until) { // nobody waits for it any more, nor for others as old
-		c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool { return !now.Before(a.until) })
+	if len(c.queue) >= c.cfg.MaxWaiting || len(c.queue) > 0 && c.queue[0].isOver(now) { // nor does anybody wait for others as old
+		c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool { return a.isOver(now) })
 	}
 	for range c.endpoints {
 		if len(c.queue) == 0 {
@@ -43,9 +43,15 @@ func (c *Client) sendLocked() {
 	}
 }
 
+// isOver says whether nobody waits for a check any more.
+func (a *asking) isOver(now time.Time) bool { return a.left.Load() || !now.Before(a.until) }
+
 // takeLocked takes out of the queue what an endpoint may be asked: as much as goes into one call, and nothing that it has refused.
 func (c *Client) takeLocked(e *endpoint) (batch []*asking) {
 	c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool {
+		if a.left.Load() { // it must not be charged
+			return true
+		}
 		take := len(batch) < MaxBatch && !slices.Contains(a.refused, e)
 		if take {
 			batch = append(batch, a)
@@ -105,7 +111,7 @@ func (c *Client) refused(e *endpoint, a *asking) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	others := slices.ContainsFunc(c.endpoints, func(o *endpoint) bool { return !slices.Contains(a.refused, o) })
-	if c.closed || !others {
+	if c.closed || !others || a.isOver(time.Now()) {
 		return false
 	}
 	c.queue = append(c.queue, a)
