@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/drossel-dev/drossel/transport/headers"
 )
 
 // HeaderKey returns an Options.Key that is the value of a header, such as an API key. A request without it, or with an empty one, has
@@ -20,10 +22,10 @@ func HeaderKey(name string) func(*http.Request) (string, error) {
 }
 
 // Attributes is what is known about any request: method, host, as the client wrote it and in lower case, route, which is the path pattern
-// that http.ServeMux has found for it, or its path, and ip, the client's address as ClientAddress finds it, but all of it: how many bits
+// that http.ServeMux has found for it, or its path in one spelling (headers.Path), and ip, the client's address as ClientAddress finds it, but all of it: how many bits
 // of it count is for policies to say. What is not known is absent.
 func Attributes(r *http.Request, trustedProxies int) map[string]string {
-	all := map[string]string{"method": r.Method, "route": r.URL.Path}
+	all := map[string]string{"method": r.Method, "route": headers.Path(r.URL.EscapedPath())}
 	if _, pattern, found := strings.Cut(r.Pattern, "/"); found { // without method and host
 		all["route"] = "/" + pattern
 	}

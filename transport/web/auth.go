@@ -28,8 +28,8 @@ type AuthConfig struct {
 	FailClosed bool
 }
 
-// Forwarded are the attributes that are read from headers if nothing else is said, and from which. The route is the path of a URI, as it came,
-// without a query; ip is by TrustedProxies, whatever the header. The gateway has to set each of them itself, or its clients choose what they
+// Forwarded are the attributes that are read from headers if nothing else is said, and from which. The route is the path of a URI, in one spelling
+// (headers.Path); host is in lower case; ip is by TrustedProxies, whatever the header. The gateway has to set each of them itself, or its clients choose what they
 // say.
 func Forwarded() map[string]string {
 	return map[string]string{
@@ -63,14 +63,15 @@ func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
 		d, err := cfg.Limiter.Check(r.Context(), policy.Request{
 			Policy: r.PathValue("policy"), Attributes: attributes(r.Header, from, cfg.TrustedProxies),
 		})
-		for _, f := range headers.Fields(cfg.Headers, time.Now(), d) {
-			w.Header().Set(f.Name, f.Value)
+		if err == nil {
+			for _, f := range headers.Fields(cfg.Headers, time.Now(), d) {
+				w.Header().Set(f.Name, f.Value)
+			}
 		}
 		switch {
-		case errors.Is(err, policy.ErrMissingKey):
-			asked.refuse(w, http.StatusBadRequest, err)
 		case errors.Is(err, policy.ErrInvalid), errors.Is(err, policy.ErrUnknownPolicy):
-			s.fail(w, r, err)
+			status, _ := classify(err)
+			asked.refuse(w, status, err)
 		case err != nil && r.Context().Err() != nil:
 			s.fail(w, r, err)
 		case err != nil && cfg.FailClosed:

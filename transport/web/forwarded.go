@@ -19,25 +19,14 @@ func attributes(h http.Header, from map[string]string, proxies int) map[string]s
 			}
 		case len(values) != 1 || values[0] == "":
 		case name == "route":
-			all[name] = pathOf(values[0])
+			if route := headers.Path(values[0]); route != "" {
+				all[name] = route
+			}
+		case name == "host":
+			all[name] = strings.ToLower(values[0])
 		default:
 			all[name] = values[0]
 		}
 	}
 	return all
-}
-
-// pathOf returns the path of a URI, which may be a whole URL or what a request line has, byte for byte.
-func pathOf(uri string) string {
-	if scheme, rest, found := strings.Cut(uri, "://"); found && !strings.ContainsAny(scheme, "/?#") {
-		slash := strings.IndexAny(rest, "/?#")
-		if slash < 0 || rest[slash] != '/' {
-			return "/"
-		}
-		uri = rest[slash:]
-	}
-	if end := strings.IndexAny(uri, "?#"); end >= 0 {
-		uri = uri[:end]
-	}
-	return uri
 }
