@@ -102,9 +102,9 @@ func isSeconds(text string, most int) bool {
 func threeNodes(t *testing.T, policies string) []*daemon {
 	t.Helper()
 	name := file(t, "limits.yaml", policies)
-	nodes := []*daemon{start(t, "--name", "n1", "--policy", name)}
+	nodes := []*daemon{start(t, "--name", "n1", "--deadline", "1s", "--policy", name)}
 	for _, id := range []string{"n2", "n3"} {
-		nodes = append(nodes, start(t, "--name", id, "--join", nodes[0].gossip, "--policy", name))
+		nodes = append(nodes, start(t, "--name", id, "--deadline", "1s", "--join", nodes[0].gossip, "--policy", name))
 	}
 	waitFor(t, "three nodes to be one cluster", func() bool {
 		for _, d := range nodes {
@@ -133,7 +133,9 @@ func (g gateway) run(t *testing.T, name, node, service string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = []byte(strings.NewReplacer("127.0.0.1:8080", at, "127.0.0.1:7080", node, "127.0.0.1:9000", service).Replace(string(text)))
+		text = []byte(strings.NewReplacer("127.0.0.1:8080", at, "127.0.0.1:7080", node, "127.0.0.1:9000", service,
+			"100ms", "10s", "timeout = 100 ", "timeout = 10000 ", // a busy machine must not let requests pass
+		).Replace(string(text)))
 		if err := os.WriteFile(filepath.Join(dir, f), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
