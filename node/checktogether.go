@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/drossel-dev/drossel/bucket"
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
 
@@ -14,7 +15,7 @@ const MaxTogether = 64
 
 // CheckTogether decides several requests as one, and returns as many results, in the same order. Each says what its own limits say. The
 // whole is admitted if all are allowed, and only then is anything charged: else those that are allowed say what there is without
-// their cost. Requests with CheckOnly deny like others. What a request with Refund gives back is given back first, whatever becomes of
+// their cost; when a window ends is then said as if it were charged. Requests with CheckOnly deny like others. What a request with Refund gives back is given back first, whatever becomes of
 // the others.
 //
 // If a request is wrong, or ctx ends, its result has the error that Check would return, no request is charged, and the results of the others
@@ -96,6 +97,7 @@ func (n *Node) legsOfAll(reqs []policy.Request, results []policy.Result) (all to
 				inline = append(inline, legs[j].plan)
 			}
 		}
+		legs.onlyStrict()
 		spans[i] = span{len(all), len(all) + len(legs)}
 		all = append(all, legs...)
 	}
@@ -155,6 +157,16 @@ func (legs together) onlyLook() {
 	}
 }
 
+// onlyStrict notes if nobody but Redis can tell how one request stands.
+func (legs together) onlyStrict() {
+	if slices.ContainsFunc(legs, func(l leg) bool { return !l.shadow && !l.plan.strict }) {
+		return
+	}
+	for i := range legs {
+		legs[i].alone = true
+	}
+}
+
 // uncharge takes the cost out of what an allowed request was told, for it was put back.
 func (legs together) uncharge(d *policy.Decision) {
 	for i := range legs {
@@ -170,7 +182,15 @@ func (legs together) uncharge(d *policy.Decision) {
 		if len(l.q.each) > 0 {
 			cost = l.q.each[which]
 		}
-		d.Remaining = min(d.Remaining+cost, max(d.Limit, d.Remaining))
+		limit, told := &l.plan.group.Limits()[which], bucket.Decision{Remaining: d.Remaining, ResetAfter: d.ResetAfter}
+		switch d.Remaining = min(d.Remaining+cost, max(d.Limit, d.Remaining)); {
+		case d.Remaining == d.Limit:
+			d.ResetAfter = 0
+		case limit.Algorithm == bucket.TokenBucket:
+			s := bucket.StateFrom(limit, told, 0)
+			s.Tokens += cost
+			d.ResetAfter = s.Look(limit, 0, 0).ResetAfter
+		}
 		return
 	}
 }

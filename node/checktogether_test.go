@@ -57,6 +57,10 @@ func TestCheckTogether(t *testing.T) {
 				t.Errorf("call %d: what no policy is for: %+v", i, o)
 			}
 			time.Sleep(time.Second)
+			look := check(t, nodes[0], policy.Request{Policy: "group", Key: "a", CheckOnly: true})
+			if more := g.ResetAfter - look.ResetAfter; more < time.Second || more > time.Second+5*time.Millisecond {
+				t.Errorf("call %d: the group is full in %v, and a second later in %v", i, g.ResetAfter, look.ResetAfter)
+			}
 		}
 		if left := rest(t, nodes[0], "group", "a"); left != 7 || denied != 2 {
 			t.Errorf("%d are left of the group after %d denials, want 7 after 2", left, denied)
@@ -186,6 +190,34 @@ func TestCheckTogetherWithoutKey(t *testing.T) {
 	if !got[0].Decision.Allowed || !got[1].Decision.Allowed || !got[2].Decision.Allowed || got[0].Decision.Remaining != 9 || got[2].Decision.Remaining != 9 {
 		t.Errorf("beside a refund without a key: %+v, want both charged", got)
 	}
+}
+
+// TestCheckTogetherStrict: what Redis would have decided of a request is told also if another is denied, and nothing is taken there.
+func TestCheckTogetherStrict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, store := strictCluster(t, 2)
+		for i := range 5 {
+			got := nodes[i%2].CheckTogether(t.Context(), []policy.Request{
+				{Policy: "free", Attributes: map[string]string{"tenant": "acme"}}, {Policy: "spend", Key: "ann"}})
+			free, spend := got[0].Decision, got[1].Decision
+			left := int64(999 - i)
+			if i >= 3 {
+				left = 997
+			}
+			if free.Allowed != (i < 3) || !spend.Allowed || spend.DecidedBy != policy.Redis || spend.Policy != "spend" || spend.Remaining != left {
+				t.Errorf("call %d: %+v, %+v, want %d left", i, free, spend, left)
+			}
+		}
+		if left := store.left(t, nodes[0], "spend", "ann"); left != 997 {
+			t.Errorf("%d are left, want 997", left)
+		}
+		store.set(gone)
+		got := nodes[0].CheckTogether(t.Context(), []policy.Request{
+			{Policy: "free", Attributes: map[string]string{"tenant": "acme"}}, {Policy: "spend", Key: "bob"}})
+		if d := got[1].Decision; got[0].Decision.Allowed || !d.Degraded || d.Policy != "spend" {
+			t.Errorf("without Redis: %+v", got)
+		}
+	})
 }
 
 // TestRefund: what is given back may be taken again, at whatever node, and never more than was taken.

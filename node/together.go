@@ -27,6 +27,7 @@ type leg struct {
 	plan   *plan
 	req    policy.Request // with its own key
 	shadow bool
+	alone  bool // nothing but Redis decides its request, among others that are decided with it
 	q      question
 	link   *link
 	call   *call // nil if none was sent
@@ -142,7 +143,8 @@ func (legs together) holdID(n *Node, id lease.HoldID, i int) lease.HoldID {
 	return id
 }
 
-// askStrict has the legs answered that Redis decides, at the same time, if no other has denied.
+// askStrict has the legs answered that Redis decides, at the same time. If another has denied, it is only asked how those stand of which
+// nothing else could tell.
 func (legs together) askStrict(ctx context.Context, until time.Duration, inTime bool) {
 	denied := false
 	for i := range legs {
@@ -153,11 +155,14 @@ func (legs together) askStrict(ctx context.Context, until time.Duration, inTime 
 	for i := range legs {
 		switch l := &legs[i]; {
 		case !l.plan.strict:
-		case denied: // so it is not asked, and does not speak
+		case denied && !(l.alone && !l.shadow): // so it is not asked, and does not speak
 			l.done, l.q.hold, l.d = true, nil, policy.Decision{Allowed: true, Remaining: bucket.MaxTokens}
 		case l.shadow:
 			asking.Go(func() { l.askShadow(ctx, until) })
 		default:
+			if denied {
+				l.q.hold, l.q.look = nil, true
+			}
 			asking.Go(func() {
 				if l.done = true; !l.plan.denied(&l.q, &l.d) {
 					l.err = l.plan.askAll(ctx, &l.q, &l.req, until, inTime, &l.d)

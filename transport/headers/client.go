@@ -19,7 +19,12 @@ func Address(text string) (netip.Addr, bool) {
 	if ap, err := netip.ParseAddrPort(text); err == nil {
 		return plainAddr(ap.Addr()), true
 	}
-	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		if text, ok = strings.CutSuffix(inner, "]"); !ok {
+			return netip.Addr{}, false
+		}
+	}
+	addr, err := netip.ParseAddr(text)
 	return plainAddr(addr), err == nil
 }
 

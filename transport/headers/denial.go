@@ -3,6 +3,7 @@ package headers
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/drossel-dev/drossel/bucket/policy"
 )
@@ -48,8 +49,8 @@ func Deny(ds ...policy.Decision) Denial {
 		}
 	}
 	for _, d := range denied {
-		if d.DecidedBy != policy.Timeout {
-			p.ViolatedPolicies = append(p.ViolatedPolicies, limitName(d))
+		if name := limitName(d); d.DecidedBy != policy.Timeout && !slices.Contains(p.ViolatedPolicies, name) {
+			p.ViolatedPolicies = append(p.ViolatedPolicies, name)
 		}
 	}
 	if !asked {
@@ -57,9 +58,13 @@ func Deny(ds ...policy.Decision) Denial {
 		p.Status, p.Detail = http.StatusServiceUnavailable, "The quota cannot be looked up for now."
 	}
 	out := Denial{Status: p.Status, RetryAfter: "1"}
-	if one := mostPressing(denied); one != nil && one.Never {
+	switch one := mostPressing(denied); {
+	case one == nil:
+	case one.DecidedBy == policy.MissingKey:
+		p.Detail, out.RetryAfter = "The request lacks what its quota is counted by, and waiting does not help.", ""
+	case one.Never:
 		p.Detail, out.RetryAfter = "The quota does not cover this request, and waiting does not help.", ""
-	} else if one != nil {
+	default:
 		out.RetryAfter = decimal(max(1, wholeSeconds(one.RetryAfter)))
 	}
 	body, err := json.Marshal(p)

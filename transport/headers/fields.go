@@ -1,8 +1,6 @@
 package headers
 
 import (
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,16 +33,15 @@ func Fields(chosen []Style, now time.Time, ds ...policy.Decision) (fields []Fiel
 		}
 		switch s {
 		case Draft11:
-			set("RateLimit-Policy", listed(told, quotaOf))
-			set("RateLimit", listed(told, leftOf))
-		case Draft07:
-			set("RateLimit-Policy", listed(told, windowOf))
-			set("RateLimit", "limit="+integer(one.Limit)+", remaining="+integer(one.Remaining)+", reset="+integer(wholeSeconds(effectiveWindow(one))))
-		case Draft06:
-			set("RateLimit-Policy", listed(told, windowOf))
-			set("RateLimit-Limit", integer(one.Limit))
-			set("RateLimit-Remaining", integer(one.Remaining))
-			set("RateLimit-Reset", integer(wholeSeconds(effectiveWindow(one))))
+			set("RateLimit-Policy", listed(told, sameName, quotaOf))
+			set("RateLimit", listed(told, sameName, leftOf))
+		case Draft07, Draft06:
+			if quotas := listed(windowed(told), sameLimit, windowOf); quotas != "" {
+				set("RateLimit-Policy", quotas)
+			}
+			if !one.Never || one.ResetAfter > 0 {
+				triple(s, one, set)
+			}
 		case XRateLimit:
 			set("X-RateLimit-Limit", decimal(one.Limit))
 			set("X-RateLimit-Remaining", decimal(one.Remaining))
@@ -60,14 +57,27 @@ func Fields(chosen []Style, now time.Time, ds ...policy.Decision) (fields []Fiel
 				set("X-RateLimit-Reset", decimal(epoch(now, effectiveWindow(one))))
 			}
 		case EnvoyDraft03:
-			set("X-RateLimit-Limit", decimal(one.Limit)+", "+listed(told, namedWindowOf))
-			set("X-RateLimit-Remaining", decimal(one.Remaining))
-			set("X-RateLimit-Reset", decimal(wholeSeconds(effectiveWindow(one))))
+			set("X-RateLimit-Limit", strings.TrimSuffix(integer(one.Limit)+", "+listed(windowed(told), sameName, namedWindowOf), ", "))
+			set("X-RateLimit-Remaining", integer(one.Remaining))
+			set("X-RateLimit-Reset", integer(wholeSeconds(effectiveWindow(one))))
 		case OpenAI:
 			openAI(told, set)
 		}
 	}
 	return fields
+}
+
+// triple sets what was three fields before it was one. They may not be without a reset, and after a denial for good a reset of 0 would call
+// for a retry at once.
+func triple(s Style, d *policy.Decision, set func(name, value string)) {
+	limit, remaining, reset := integer(d.Limit), integer(d.Remaining), integer(wholeSeconds(effectiveWindow(d)))
+	if s == Draft07 {
+		set("RateLimit", "limit="+limit+", remaining="+remaining+", reset="+reset)
+		return
+	}
+	set("RateLimit-Limit", limit)
+	set("RateLimit-Remaining", remaining)
+	set("RateLimit-Reset", reset)
 }
 
 // openAI sets the fields of a limit of requests, and of one of another unit.
@@ -97,66 +107,6 @@ func openAI(told []*policy.Decision, set func(name, value string)) {
 
 func countsTokens(d *policy.Decision) bool { return d.Unit != "" && d.Unit != policy.Requests }
 
-// spoken are the decisions of limits that bind the client.
-func spoken(ds []policy.Decision) (told []*policy.Decision) {
-	for i := range ds {
-		switch d := &ds[i]; d.DecidedBy {
-		case policy.Timeout, policy.Exempt, policy.NoPolicy, policy.Shadow, policy.MissingKey:
-		default:
-			told = append(told, d)
-		}
-	}
-	return told
-}
-
-func anyShadow(ds []policy.Decision) bool {
-	for i := range ds {
-		if ds[i].ShadowDenied {
-			return true
-		}
-	}
-	return false
-}
-
-// mostPressing is the decision that denied, of several the one to wait for longest, else the one with the least left; nil of none.
-func mostPressing(told []*policy.Decision) (one *policy.Decision) {
-	for _, d := range told {
-		if one == nil || presses(d, one) {
-			one = d
-		}
-	}
-	return one
-}
-
-func presses(d, one *policy.Decision) bool {
-	switch {
-	case d.Allowed != one.Allowed:
-		return one.Allowed
-	case !d.Allowed && d.Never != one.Never:
-		return d.Never
-	case !d.Allowed:
-		return d.RetryAfter > one.RetryAfter
-	}
-	return float64(d.Remaining)*float64(one.Limit) < float64(one.Remaining)*float64(d.Limit)
-}
-
-// listed joins what is said of each decision. Of two limits of one name the one that presses is told.
-func listed(told []*policy.Decision, say func(*policy.Decision) string) string {
-	var parts []string
-	for i, d := range told {
-		hidden := false
-		for j, other := range told {
-			if i != j && limitName(other) == limitName(d) && (presses(other, d) || !presses(d, other) && j < i) {
-				hidden = true
-			}
-		}
-		if !hidden {
-			parts = append(parts, say(d))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 func quotaOf(d *policy.Decision) string {
 	text := quotedString(limitName(d)) + ";q=" + integer(d.Limit)
 	if countsTokens(d) {
@@ -165,6 +115,7 @@ func quotaOf(d *policy.Decision) string {
 	return text + windowParameter(d)
 }
 
+// leftOf leaves out a t of 0: there is no time to mind then.
 func leftOf(d *policy.Decision) string {
 	text := quotedString(limitName(d)) + ";r=" + integer(d.Remaining)
 	if wait := effectiveWindow(d); wait > 0 {
@@ -186,10 +137,10 @@ func windowParameter(d *policy.Decision) string {
 	return ";w=" + integer(wholeSeconds(d.Window))
 }
 
-// effectiveWindow is how long the client has to do with what remains.
+// effectiveWindow is how long the client has to do with what remains: after a denial, as long as Retry-After says, and so never 0.
 func effectiveWindow(d *policy.Decision) time.Duration {
 	if !d.Allowed && !d.Never {
-		return d.RetryAfter
+		return max(1, d.RetryAfter)
 	}
 	return d.ResetAfter
 }
@@ -203,69 +154,4 @@ func limitName(d *policy.Decision) string {
 		return d.Policy
 	}
 	return "default"
-}
-
-// quotedString is a structured-field String (RFC 9651, section 3.3.3): printable ASCII with quotes and backslashes
-// escaped. Names with other characters are for policies to refuse; here each becomes "?", or the whole field would be
-// dropped by the client.
-func quotedString(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r < ' ' || r > '~':
-			b.WriteByte('?')
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			fallthrough
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
-// plain is a text as it may stand in a field that is no structured one.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, text)
-}
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
-// integer is a structured-field Integer (RFC 9651, section 3.3.1), which has at most 15 digits.
-func integer(n int64) string {
-	const most = 999_999_999_999_999
-	return strconv.FormatInt(min(n, most), 10)
-}
-
-// wholeSeconds returns d in seconds, rounded up: a client that waits that long has waited long enough.
-func wholeSeconds(d time.Duration) int64 {
-	n := int64(d / time.Second)
-	if d%time.Second > 0 {
-		n++
-	}
-	return n
-}
-
-// wholeMillis returns d in milliseconds, rounded up.
-func wholeMillis(d time.Duration) time.Duration {
-	if d > math.MaxInt64-time.Millisecond {
-		return d.Truncate(time.Millisecond)
-	}
-	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
-}
-
-// epoch returns the date after a while, in seconds of Unix time, rounded up.
-func epoch(now time.Time, after time.Duration) int64 {
-	at := now.Unix() + int64(after/time.Second)
-	if rest := time.Duration(now.Nanosecond()) + after%time.Second; rest > 0 {
-		at += int64((rest + time.Second - 1) / time.Second)
-	}
-	return at
 }

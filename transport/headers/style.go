@@ -23,7 +23,9 @@ const (
 	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset. Reset is the time until the limit is as if nothing was taken, in seconds
 	// from now rounded up, and never a date; it is absent if nothing comes back.
 	XRateLimit
-	// Draft07 is draft-ietf-httpapi-ratelimit-headers-07: one field for the limit that spoke.
+	// Draft07 is draft-ietf-httpapi-ratelimit-headers-07: one field for the limit that spoke, none after a denial by one of which nothing
+	// comes back, for a reset is required. The other lists all limits that have a window, which is required too, and of two of the same
+	// number one.
 	//
 	//	RateLimit: limit=100, remaining=50, reset=30
 	//	RateLimit-Policy: 100;w=60
@@ -33,8 +35,8 @@ const (
 	// GitHub is that of api.github.com: X-RateLimit-Limit, -Remaining, -Used, -Resource, which is the limit's name, and -Reset, which is a
 	// date, in seconds of Unix time.
 	GitHub
-	// EnvoyDraft03 is what Envoy's own filter sets by DRAFT_VERSION_03: X-RateLimit-Limit with all policies behind the number, -Remaining,
-	// and -Reset in seconds from now.
+	// EnvoyDraft03 is what Envoy's own filter sets by DRAFT_VERSION_03: X-RateLimit-Limit with all policies that have a window behind the
+	// number, -Remaining, and -Reset in seconds from now.
 	//
 	//	X-RateLimit-Limit: 100, 100;w=60;name="burst"
 	EnvoyDraft03

@@ -10,9 +10,10 @@ import (
 	"github.com/drossel-dev/drossel/transport/headers"
 )
 
-// New returns a middleware that asks lim before each request. One that a pacer tells to wait waits for its turn before it is served. A
-// request whose own context is done, because the client has hung up or a timeout around it has struck, is not served: it is answered 503
-// with no body, for whoever still reads. It panics if headers.Validate has something against Options.Headers.
+// New returns a middleware that asks lim before each request. One that a pacer tells to wait waits for its turn before it is served, as long
+// as max_wait of its policy allows: beyond that the pacer has denied it. A request whose own context is done, because the client has hung up
+// or a timeout around it has struck, is not served: it is answered 503 with no body, for whoever still reads, and what it took stays taken.
+// It panics if headers.Validate has something against Options.Headers.
 func New(lim Checker, opt Options) func(http.Handler) http.Handler {
 	opt = opt.withDefaults()
 	if err := headers.Validate(opt.Headers); err != nil {
