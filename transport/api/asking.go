@@ -13,7 +13,8 @@ import (
 
 // asking is a check that waits for its answer. Whoever takes it out of the queue answers it.
 type asking struct {
-	msg     *drosselv1.CheckRequest
+	msg     *drosselv1.CheckRequest // shares nothing with the caller, who may have left
+	size    int                     // in bytes, of it in a call
 	until   time.Time
 	refused []*endpoint // that would not decide it
 	left    atomic.Bool // whoever asked waits no more
@@ -31,6 +32,10 @@ func (a *asking) answer(d policy.Decision, err error) {
 func (c *Client) ask(ctx context.Context, req *policy.Request) (*asking, error) {
 	c.counts.checks.Add(1)
 	msg, err := message(req)
+	size := 0
+	if err == nil {
+		size, err = sizeOf(msg)
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -38,7 +43,7 @@ func (c *Client) ask(ctx context.Context, req *policy.Request) (*asking, error) 
 		c.counts.errors.Add(1)
 		return nil, err
 	}
-	a := &asking{msg: msg, until: time.Now().Add(c.cfg.Deadline), done: make(chan struct{})}
+	a := &asking{msg: msg, size: size, until: time.Now().Add(c.cfg.Deadline), done: make(chan struct{})}
 	if at, ok := ctx.Deadline(); ok && at.Before(a.until) {
 		a.until = at
 	}

@@ -29,7 +29,7 @@ const (
 // ClientConfig says whom a Client asks. Only Endpoints has no default.
 type ClientConfig struct {
 	// Endpoints are the gRPC addresses of nodes, HOST:PORT, all or some of them; dns:///NAME:PORT stands for all addresses of a name, which is
-	// looked up again every half minute.
+	// looked up again every half minute. With TLS the certificate is to be for NAME.
 	Endpoints []string
 	// Deadline is how long a check may take in all; a context that ends earlier counts. Default: 20 ms.
 	Deadline time.Duration
@@ -40,7 +40,7 @@ type ClientConfig struct {
 	MaxWaiting int
 	// TLS are the credentials of connections. Default: none, plain text.
 	TLS credentials.TransportCredentials
-	// Token is sent with each call, such as a bearer token. Default: none.
+	// Token is sent with each call, such as a bearer token. One that asks for a secure transport needs TLS. Default: none.
 	Token credentials.PerRPCCredentials
 	// Logger gets which nodes can be asked, at level Info, and what is wrong with those that can't, at Warn. Default: nothing is said.
 	Logger *slog.Logger
@@ -68,13 +68,16 @@ func (c ClientConfig) Validate() (err error) {
 	if c.Fallback > FallbackError {
 		err = errors.Join(err, fmt.Errorf("%w: Fallback is %d, want FallbackAllow, FallbackDeny or FallbackError", ErrClientConfig, c.Fallback))
 	}
+	if c.Token != nil && c.Token.RequireTransportSecurity() && (c.TLS == nil || c.TLS.Info().SecurityProtocol == "insecure") {
+		err = errors.Join(err, fmt.Errorf("%w: Token must not be sent in plain text, it says: set TLS", ErrClientConfig))
+	}
 	return err
 }
 
 // Client asks nodes of a cluster, for a program that is none of them: Check is that of a node. It is what middleware takes.
 //
 // Nodes that are not connected, that say by gRPC's health checks that they take no checks, or that have not answered lately are not asked
-// while others are, and come back by themselves. It asks them in turn, all alike: a key that is asked for often is lent to each of them.
+// while others are, and come back by themselves; one that has not answered is asked by one call at a time if there is no other. It asks them in turn, all alike: a key that is asked for often is lent to each of them.
 //
 // Checks that come while others are on their way wait for those, and go together in one call; none waits for a timer. A check that a node
 // has refused to decide is asked of another one. One whose answer was lost is not: it may have been charged, and a limiter that asks twice
@@ -116,7 +119,7 @@ func Dial(cfg ClientConfig) (*Client, error) {
 			c.work.Go(func() { c.follow(addr) }) // ends with the client
 			continue
 		}
-		if err := c.add(addr); err != nil {
+		if err := c.add(addr, ""); err != nil {
 			c.Close()
 			return nil, fmt.Errorf("%w: endpoint %q: %w", ErrClientConfig, text, err)
 		}

@@ -2,8 +2,14 @@ package api_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"strconv"
 	"strings"
@@ -14,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"pgregory.net/rapid"
 
@@ -49,13 +56,13 @@ func (s *station) CheckBatch(ctx context.Context, reqs []policy.Request) []polic
 func (s *station) decides(f func(policy.Request) (policy.Decision, error)) { s.decide.Store(&f) }
 
 // newStation serves at an address; "127.0.0.1:0" is a free one.
-func newStation(t testing.TB, addr, name string) *station {
+func newStation(t testing.TB, addr, name string, options ...grpc.ServerOption) *station {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &station{addr: l.Addr().String(), server: grpc.NewServer()}
+	s := &station{addr: l.Addr().String(), server: grpc.NewServer(options...)}
 	s.decides(func(policy.Request) (policy.Decision, error) {
 		return policy.Decision{Allowed: true, Limit: 10, Remaining: 9, DecidedBy: policy.Owner, Node: name}, nil
 	})
@@ -161,9 +168,12 @@ func TestClientCarriesAll(t *testing.T) {
 		"write it into a policy": {Limit: &bucket.Limit{Algorithm: bucket.FixedWindow, Count: 1, Per: 1, Burst: 1}},
 		`attribute "a"`:          {Attributes: map[string]string{"a": "\xff"}},
 		"Policy is not UTF-8":    {Policy: "\xff"},
+		`unit "\xff"`:            {Costs: map[string]int64{"\xff": 1}},
+		"Priority is 2147483648": {Priority: 1 << 31},
+		"want at most 3145728":   {Attributes: map[string]string{"a": strings.Repeat("a", 3<<20)}},
 	} {
 		if _, err := c.Check(t.Context(), req); !errors.Is(err, policy.ErrInvalid) || !strings.Contains(err.Error(), text) {
-			t.Errorf("%+v: %v, want ErrInvalid and %s", req, err, text)
+			t.Errorf("%v, want ErrInvalid and %s", err, text)
 		}
 	}
 }
@@ -210,6 +220,89 @@ func TestClientBatches(t *testing.T) {
 		t.Errorf("a batch: %+v", results)
 	}
 }
+
+// TestClientLargeCalls: what is too much for one call goes in several.
+func TestClientLargeCalls(t *testing.T) {
+	s := newStation(t, "127.0.0.1:0", "n1")
+	c := dialed(t, api.ClientConfig{Endpoints: []string{s.addr}, Deadline: time.Minute, Fallback: api.FallbackError})
+	ready(t, c, 1)
+	reqs := make([]policy.Request, 100)
+	for i := range reqs {
+		reqs[i].Attributes = map[string]string{"a": strings.Repeat("a", 100<<10)}
+	}
+	reqs[50].Attributes = map[string]string{"a": strings.Repeat("a", 3<<20-100)}
+	for i, r := range c.CheckBatch(t.Context(), reqs) {
+		if r.Err != nil || !r.Decision.Allowed {
+			t.Fatalf("check %d: %+v", i, r)
+		}
+	}
+}
+
+// TestClientOnlyNode: a node that was late is asked again at once if there is no other.
+func TestClientOnlyNode(t *testing.T) {
+	s := newStation(t, "127.0.0.1:0", "n1")
+	hang := make(chan struct{})
+	s.decides(func(policy.Request) (policy.Decision, error) { <-hang; return policy.Decision{}, nil })
+	c := dialed(t, api.ClientConfig{Endpoints: []string{s.addr}, Deadline: time.Minute, Fallback: api.FallbackError})
+	ready(t, c, 1)
+	for range 8 { // after which it would rest for 5 s
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		c.Check(ctx, policy.Request{Policy: "p", Key: "k"})
+		cancel()
+	}
+	s.decides(func(policy.Request) (policy.Decision, error) { return policy.Decision{Allowed: true}, nil })
+	close(hang)
+	begun := time.Now()
+	if d, err := c.Check(t.Context(), policy.Request{Policy: "p", Key: "k"}); err != nil || !d.Allowed || time.Since(begun) > 4*time.Second {
+		t.Errorf("%+v %v after %v", d, err, time.Since(begun))
+	}
+}
+
+// TestClientNamedTLS: the certificate of a node that is known by a name is for that name.
+func TestClientNamedTLS(t *testing.T) {
+	cert, roots := certificate(t, "localhost")
+	s := newStation(t, "127.0.0.1:0", "n1", grpc.Creds(credentials.NewServerTLSFromCert(&cert)))
+	_, port, _ := net.SplitHostPort(s.addr)
+	for _, override := range []string{"", "localhost"} {
+		c := dialed(t, api.ClientConfig{
+			Endpoints: []string{"dns:///localhost:" + port}, TLS: credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: override}),
+			Deadline: 20 * time.Second, Fallback: api.FallbackError,
+		})
+		if d, err := c.Check(t.Context(), policy.Request{Policy: "p", Key: "k"}); err != nil || d.Node != "n1" {
+			t.Errorf("ServerName %q: %+v %v", override, d, err)
+		}
+	}
+}
+
+// certificate makes one for a name.
+func certificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, roots
+}
+
+// plainToken must not be sent in plain text.
+type plainToken struct{}
+
+func (plainToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return nil, nil
+}
+func (plainToken) RequireTransportSecurity() bool { return true }
 
 // TestClientSpreads: nodes are asked in turn; one that ends, or takes no checks, is asked no more, and again when it does.
 func TestClientSpreads(t *testing.T) {
@@ -369,8 +462,8 @@ func TestClientByName(t *testing.T) {
 }
 
 func TestClientConfig(t *testing.T) {
-	_, err := api.Dial(api.ClientConfig{Endpoints: []string{"n1", "dns:///n2"}, Deadline: -1, MaxWaiting: -1, Fallback: 9})
-	for _, part := range []string{`"n1"`, `"dns:///n2"`, "Deadline is -1", "MaxWaiting is -1", "Fallback is 9"} {
+	_, err := api.Dial(api.ClientConfig{Endpoints: []string{"n1", "dns:///n2"}, Deadline: -1, MaxWaiting: -1, Fallback: 9, Token: plainToken{}})
+	for _, part := range []string{`"n1"`, `"dns:///n2"`, "Deadline is -1", "MaxWaiting is -1", "Fallback is 9", "set TLS"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not say %s", err, part)
 		}

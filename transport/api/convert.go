@@ -3,10 +3,13 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"time"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/drossel-dev/drossel/bucket"
@@ -14,15 +17,31 @@ import (
 	"github.com/drossel-dev/drossel/transport/api/drosselv1"
 )
 
-// message returns the message that asks for a request. The error wraps policy.ErrInvalid: of what a node would take, only limits other than
-// token buckets, and texts that are not UTF-8, can't be sent.
+// message returns the message that asks for a request, and shares nothing with it. The error wraps policy.ErrInvalid: of what a node would
+// take, only limits other than token buckets, texts that are not UTF-8, and priorities of more than 32 bits can't be sent.
 func message(req *policy.Request) (*drosselv1.CheckRequest, error) {
+	if !utf8.ValidString(req.Policy) {
+		return nil, fmt.Errorf("%w: Policy is not UTF-8", policy.ErrInvalid)
+	}
+	for name, value := range req.Attributes {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return nil, fmt.Errorf("%w: attribute %q is not UTF-8: give the key as Key or Parts, which are any bytes", policy.ErrInvalid, name)
+		}
+	}
+	for unit := range req.Costs {
+		if !utf8.ValidString(unit) {
+			return nil, fmt.Errorf("%w: Costs has the unit %q, which is not UTF-8", policy.ErrInvalid, unit)
+		}
+	}
+	if req.Priority != int(int32(req.Priority)) {
+		return nil, fmt.Errorf("%w: Priority is %d, want %d to %d", policy.ErrInvalid, req.Priority, math.MinInt32, math.MaxInt32)
+	}
 	out := &drosselv1.CheckRequest{
-		Policy: req.Policy, Attributes: req.Attributes, Costs: req.Costs, Priority: int32(req.Priority), CheckOnly: req.CheckOnly,
-		Refund: req.Refund,
+		Policy: req.Policy, Attributes: maps.Clone(req.Attributes), Costs: maps.Clone(req.Costs), Priority: int32(req.Priority),
+		CheckOnly: req.CheckOnly, Refund: req.Refund,
 	}
 	if req.Cost != 0 {
-		out.Cost = &req.Cost
+		out.Cost = proto.Int64(req.Cost)
 	}
 	switch {
 	case len(req.Parts) == 1:
@@ -38,17 +57,18 @@ func message(req *policy.Request) (*drosselv1.CheckRequest, error) {
 		if l.Algorithm != bucket.TokenBucket {
 			return nil, fmt.Errorf("%w: a %v in Limit can't be sent: write it into a policy", policy.ErrInvalid, l.Algorithm)
 		}
-		out.Limit = &drosselv1.Limit{Rate: policy.FormatRate(*l), Burst: &l.Burst}
-	}
-	if !utf8.ValidString(req.Policy) {
-		return nil, fmt.Errorf("%w: Policy is not UTF-8", policy.ErrInvalid)
-	}
-	for name, value := range req.Attributes {
-		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			return nil, fmt.Errorf("%w: attribute %q is not UTF-8: give the key as Key or Parts, which are any bytes", policy.ErrInvalid, name)
-		}
+		out.Limit = &drosselv1.Limit{Rate: policy.FormatRate(*l), Burst: proto.Int64(l.Burst)}
 	}
 	return out, nil
+}
+
+// sizeOf returns how much of a call a message takes. The error, which wraps policy.ErrInvalid, is that it is too large for any.
+func sizeOf(msg *drosselv1.CheckRequest) (int, error) {
+	size := proto.Size(msg) + 8 // its tag and length
+	if size > maxCall {
+		return 0, fmt.Errorf("%w: the request has %d bytes, want at most %d", policy.ErrInvalid, size, maxCall)
+	}
+	return size, nil
 }
 
 // read returns what a node has answered to one check.

@@ -19,11 +19,13 @@ import (
 // endpoint is a node, as a client sees it.
 type endpoint struct {
 	addr   string
+	name   string // HOST:PORT that stands for it; "" if it is configured by its address
 	conn   *grpc.ClientConn
 	checks drosselv1.RateLimiterClient
 
 	// The client's lock guards:
 	underWay int
+	leaves   bool // it is not asked any more, and closed when nothing is under way
 	ready    bool
 	rest     time.Duration // the last one
 	restsTo  time.Time
@@ -48,8 +50,8 @@ func target(text string) (addr string, isName bool, err error) {
 	return addr, isName, err
 }
 
-// add connects to one more node.
-func (c *Client) add(addr string) error {
+// add connects to one more node, which a name may stand for. It is the name that its certificate is for then.
+func (c *Client) add(addr, name string) error {
 	creds := c.cfg.TLS
 	if creds == nil {
 		creds = insecure.NewCredentials()
@@ -59,6 +61,10 @@ func (c *Client) add(addr string) error {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingTimeout, PermitWithoutStream: true}),
 		grpc.WithUserAgent("drossel-client"), grpc.WithIdleTimeout(0),
 	}
+	//lint:ignore SA1019 who has set a name in the credentials still means it
+	if name != "" && creds.Info().ServerName == "" {
+		options = append(options, grpc.WithAuthority(name))
+	}
 	if c.cfg.Token != nil {
 		options = append(options, grpc.WithPerRPCCredentials(c.cfg.Token))
 	}
@@ -66,7 +72,7 @@ func (c *Client) add(addr string) error {
 	if err != nil {
 		return err
 	}
-	e := &endpoint{addr: addr, conn: conn, checks: drosselv1.NewRateLimiterClient(conn)}
+	e := &endpoint{addr: addr, name: name, conn: conn, checks: drosselv1.NewRateLimiterClient(conn)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -81,13 +87,16 @@ func (c *Client) add(addr string) error {
 // watch notes if an endpoint can be asked.
 func (c *Client) watch(e *endpoint) {
 	for state := e.conn.GetState(); state != connectivity.Shutdown; state = e.conn.GetState() {
+		ready := state == connectivity.Ready
 		c.mu.Lock()
-		if ready := state == connectivity.Ready; ready != e.ready {
-			e.ready = ready
-			c.cfg.Logger.Info("a node can be asked, or no more", "endpoint", e.addr, "ready", ready)
+		changed := ready != e.ready
+		if e.ready = ready; changed {
 			c.sendLocked()
 		}
 		c.mu.Unlock()
+		if changed {
+			c.cfg.Logger.Info("a node can be asked, or no more", "endpoint", e.addr, "ready", ready)
+		}
 		if state == connectivity.Idle {
 			e.conn.Connect()
 		}
@@ -97,9 +106,15 @@ func (c *Client) watch(e *endpoint) {
 	}
 }
 
-// takes says whether an endpoint can be asked. After a rest it is asked once, to find out.
-func (e *endpoint) takes(now time.Time) bool {
-	return e.ready && !now.Before(e.restsTo) && (e.rest == 0 || e.underWay == 0)
+// takes says whether an endpoint can be asked. After a rest it is asked once, to find out, and during it if it has to be.
+func (e *endpoint) takes(now time.Time, anyhow bool) bool {
+	switch {
+	case !e.ready:
+		return false
+	case e.rest == 0:
+		return e.underWay < window
+	}
+	return e.underWay == 0 && (anyhow || !now.Before(e.restsTo))
 }
 
 // rests notes how a call went, and says whether the endpoint is not asked for a while.
@@ -116,7 +131,7 @@ func (e *endpoint) rests(now time.Time, err error, refused bool) bool {
 // follow keeps the endpoints of a name what it stands for.
 func (c *Client) follow(name string) {
 	host, port, _ := net.SplitHostPort(name) // target has split it
-	var known []string
+	known := 0
 	for {
 		ctx, cancel := context.WithTimeout(c.life, lookUpEvery)
 		ips, err := net.DefaultResolver.LookupHost(ctx, host)
@@ -128,11 +143,11 @@ func (c *Client) follow(name string) {
 			for _, ip := range ips {
 				addrs = append(addrs, net.JoinHostPort(ip, port))
 			}
-			c.change(known, addrs)
-			known = addrs
+			c.change(name, addrs)
+			known = len(addrs)
 		}
 		wait := lookUpEvery
-		if len(known) == 0 {
+		if known == 0 {
 			wait = time.Second
 		}
 		t := time.NewTimer(wait)
@@ -145,26 +160,32 @@ func (c *Client) follow(name string) {
 	}
 }
 
-// change takes in that a name stands for other addresses.
-func (c *Client) change(before, after []string) {
-	for _, addr := range after {
-		if !slices.Contains(before, addr) {
-			if err := c.add(addr); err != nil {
-				c.cfg.Logger.Warn("a node can't be asked", "endpoint", addr, "err", err)
-			}
-		}
-	}
-	var gone []*endpoint
+// change takes in which addresses a name stands for now.
+func (c *Client) change(name string, addrs []string) {
+	var idle []*endpoint
+	known := map[string]bool{}
 	c.mu.Lock()
 	c.endpoints = slices.DeleteFunc(c.endpoints, func(e *endpoint) bool {
-		leaves := slices.Contains(before, e.addr) && !slices.Contains(after, e.addr)
-		if leaves {
-			gone = append(gone, e)
+		if e.name != name {
+			return false
 		}
-		return leaves
+		known[e.addr] = true
+		if e.leaves = !slices.Contains(addrs, e.addr); e.leaves && e.underWay == 0 {
+			idle = append(idle, e)
+		}
+		return e.leaves
 	})
 	c.mu.Unlock()
-	for _, e := range gone {
+	for _, e := range idle {
 		e.conn.Close()
+	}
+	for _, addr := range addrs {
+		if known[addr] {
+			continue
+		}
+		known[addr] = true
+		if err := c.add(addr, name); err != nil {
+			c.cfg.Logger.Warn("a node can't be asked", "endpoint", addr, "err", err)
+		}
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/drossel-dev/drossel/transport/api/drosselv1"
 )
 
+// maxCall is how large a call is at most, in bytes: a server reads 4 MiB.
+const maxCall = 3 << 20
+
 // window is how many calls an endpoint has under way: while it answers one, the next is on its way.
 const window = 2
 
@@ -23,22 +26,27 @@ func (c *Client) sendLocked() {
 	if len(c.queue) >= c.cfg.MaxWaiting || len(c.queue) > 0 && c.queue[0].isOver(now) { // nor does anybody wait for others as old
 		c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool { return a.isOver(now) })
 	}
-	for range c.endpoints {
-		if len(c.queue) == 0 {
-			return
+	for _, anyhow := range []bool{false, true} { // those that rest, if no other can be asked
+		for range c.endpoints {
+			if len(c.queue) == 0 {
+				return
+			}
+			e := c.endpoints[c.turn%len(c.endpoints)]
+			c.turn++
+			for len(c.queue) > 0 && e.takes(now, anyhow) {
+				batch := c.takeLocked(e)
+				if len(batch) == 0 {
+					break
+				}
+				e.underWay++
+				c.work.Go(func() { c.send(e, batch) }) // ends with the answer, or the deadline
+				if e.underWay == 1 {
+					break // the others first
+				}
+			}
 		}
-		e := c.endpoints[c.turn%len(c.endpoints)]
-		c.turn++
-		for e.underWay < window && e.takes(now) && len(c.queue) > 0 {
-			batch := c.takeLocked(e)
-			if len(batch) == 0 {
-				break
-			}
-			e.underWay++
-			c.work.Go(func() { c.send(e, batch) }) // ends with the answer, or the deadline
-			if e.underWay == 1 {
-				break // the others first
-			}
+		if slices.ContainsFunc(c.endpoints, func(e *endpoint) bool { return e.ready && e.rest == 0 }) {
+			return
 		}
 	}
 }
@@ -48,13 +56,14 @@ func (a *asking) isOver(now time.Time) bool { return a.left.Load() || !now.Befor
 
 // takeLocked takes out of the queue what an endpoint may be asked: as much as goes into one call, and nothing that it has refused.
 func (c *Client) takeLocked(e *endpoint) (batch []*asking) {
+	size := 0
 	c.queue = slices.DeleteFunc(c.queue, func(a *asking) bool {
 		if a.left.Load() { // it must not be charged
 			return true
 		}
-		take := len(batch) < MaxBatch && !slices.Contains(a.refused, e)
+		take := len(batch) < MaxBatch && size+a.size <= maxCall && !slices.Contains(a.refused, e)
 		if take {
-			batch = append(batch, a)
+			batch, size = append(batch, a), size+a.size
 		}
 		return take
 	})
@@ -97,12 +106,17 @@ func (c *Client) send(e *endpoint, batch []*asking) {
 		}
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	e.underWay--
-	if e.rests(time.Now(), err, again) {
-		c.cfg.Logger.Warn("a node is not asked for a while", "endpoint", e.addr, "err", cause(err), "rest", e.rest)
-	}
+	rests := e.rests(time.Now(), err, again)
+	rest, closes := e.rest, e.leaves && e.underWay == 0
 	c.sendLocked()
+	c.mu.Unlock()
+	if rests {
+		c.cfg.Logger.Warn("a node is not asked for a while, but if no other can be", "endpoint", e.addr, "err", cause(err), "rest", rest)
+	}
+	if closes {
+		e.conn.Close()
+	}
 }
 
 // refused puts a check back that an endpoint has refused to decide; false if nobody else is left to be asked.
