@@ -40,10 +40,29 @@ func (g *Group) RefundOne(i int, tokens, out int64) {
 
 // takeBack takes tokens off the newest entries of a window.
 func (g *Log) takeBack(s *State, tokens int64) {
-	for tokens > 0 && s.Frac != 0 {
-		newest := &g.entries[s.Frac-1]
-		some := min(tokens, int64(newest.cost))
-		g.restore(s, some, newest.at)
-		tokens -= some
+	if tokens <= 0 || s.Frac == 0 {
+		return
+	}
+	keep, entries := -tokens, 0 // of all that is there
+	for _, cost := range g.all(*s) {
+		keep += cost
+		entries++
+	}
+	before := uint32(s.Frac)
+	i := g.entries[before-1].next // the oldest
+	for ; keep > 0; entries-- {
+		e := &g.entries[i-1]
+		if cost := int64(e.cost); cost > keep {
+			e.cost = uint32(keep)
+			s.Tokens += cost - keep
+		}
+		keep -= int64(e.cost)
+		before, i = i, e.next
+	}
+	for ; entries > 0; entries-- {
+		e := g.entries[i-1]
+		s.Tokens += int64(e.cost)
+		g.unlink(s, before, i)
+		i = e.next
 	}
 }

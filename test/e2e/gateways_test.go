@@ -29,66 +29,156 @@ var gateways = map[string]gateway{
 	"nginx": {"nginx", []string{"nginx.conf"}, func(file, dir string) []string {
 		return []string{"-p", dir, "-c", file, "-e", "stderr", "-g", "daemon off; pid " + dir + "/pid; error_log stderr;"}
 	}, []string{"RateLimit", "RateLimit-Policy"}},
-	"caddy":   {"caddy", []string{"Caddyfile"}, func(file, _ string) []string { return []string{"run", "--adapter", "caddyfile", "--config", file} }, nil},
-	"haproxy": {"haproxy", []string{"haproxy.cfg", "haproxy.lua"}, func(file, dir string) []string { return []string{"-db", "-C", dir, "-f", file} }, nil},
+	"caddy": {"caddy", []string{"Caddyfile"}, func(file, _ string) []string {
+		return []string{"run", "--adapter", "caddyfile", "--config", file}
+	}, nil},
+	"haproxy": {"haproxy", []string{"haproxy.cfg", "haproxy.lua"}, func(file, dir string) []string {
+		return []string{"-db", "-C", dir, "-f", file}
+	}, nil},
 }
 
-// TestGateways puts programs of others before a small service, with the example configurations. They deny at the right request, with all that a
-// client needs to know, whatever it writes into headers; and if no node answers, requests go on.
-func TestGateways(t *testing.T) {
-	nodes := threeNodes(t, `{version: 1, attributes: {ip: {ipv4: 32}}, policies: {
-		pages: {when: {route: "/pages/*", method: GET, ip: present}, key: [ip], limits: [{rate: 5/h}]}}}`)
+// eachGateway runs f for each gateway there is.
+func eachGateway(t *testing.T, f func(t *testing.T, name string, g gateway)) {
 	for name, g := range gateways {
 		t.Run(name, func(t *testing.T) {
 			if _, err := exec.LookPath(g.program); err != nil {
 				t.Skipf("%s is not installed: test/run installs it", g.program)
 			}
-			var served atomic.Int64
-			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				served.Add(1)
-				body, _ := io.ReadAll(r.Body)
-				fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
-			}))
-			defer service.Close()
-			source := "127.0.5." + map[string]string{"nginx": "1", "caddy": "2", "haproxy": "3"}[name]
-			relay := newRelay(t, nodes[0].http)
-			at := g.run(t, name, relay.addr, service.Listener.Addr().String())
-			for i := range 7 {
-				res, body := request(t, source, "GET", at+"/pages/"+fmt.Sprint(i)+"?q=1", http.Header{
-					// None of these counts: the gateway says who asks for what.
-					"X-Forwarded-For": {fmt.Sprintf("9.9.9.%d", i)}, "X-Forwarded-Uri": {"/free"}, "X-Forwarded-Method": {"POST"}, "X-Real-Ip": {"8.8.8.8"},
-				})
-				switch {
-				case i < 5 && (res.StatusCode != 200 || body != fmt.Sprintf("GET /pages/%d?q=1 ", i)):
-					t.Fatalf("request %d: %d %q", i, res.StatusCode, body)
-				case i < 5:
-					for _, f := range g.fields {
-						if res.Header.Get(f) == "" {
-							t.Errorf("request %d has no %s: %v", i, f, res.Header)
-						}
+			f(t, name, g)
+		})
+	}
+}
+
+// backend is a small service that says what it was asked, and how often.
+type backend struct {
+	addr   string
+	served atomic.Int64
+}
+
+func newBackend(t *testing.T) *backend {
+	b := &backend{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.served.Add(1)
+		if r.URL.Path == "/broken" {
+			panic(http.ErrAbortHandler)
+		}
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
+	}))
+	t.Cleanup(server.Close)
+	b.addr = server.Listener.Addr().String()
+	return b
+}
+
+// TestGateways puts programs of others before a small service, with the example configurations. They deny at the right request, with all
+// that a client needs to know, whatever it writes; and if no node is there, requests go on.
+func TestGateways(t *testing.T) {
+	nodes := cluster(t, 3, append(patient, "--auth-attribute", "api_key=X-API-Key", "--policy", file(t, "limits.yaml", `
+version: 1
+attributes: {ip: {ipv4: 32}}
+policies:
+  pages: {when: {route: "/pages/*", method: GET}, key: [ip], limits: [{rate: 5/h}]}
+  host: {when: {host: api.example.com}, key: [ip], limits: [{rate: 1/h}]}
+  keys: {when: {route: "/keys/*"}, key: [api_key], on_missing: deny, limits: [{rate: 1/h}]}
+`))...)
+	eachGateway(t, func(t *testing.T, name string, g gateway) {
+		service, relay := newBackend(t), newRelay(t, nodes[0].http)
+		source := "127.0.5." + map[string]string{"nginx": "1", "caddy": "2", "haproxy": "3"}[name]
+		// Here they wait for a node as long as the test does: one on a slow machine must not be taken for one that is silent.
+		at := g.run(t, name, relay.addr, service.addr, "100ms", "50s", "50ms", "50s", "timeout = 1000 --", "timeout = 55000 --")
+		for i := range 7 {
+			res, body := request(t, source, "GET", at+"/pages/"+fmt.Sprint(i)+"?q=1", "", http.Header{
+				// None of these counts: the gateway says who asks for what.
+				"X-Forwarded-For": {fmt.Sprintf("9.9.9.%d", i)}, "X-Forwarded-Uri": {"/free"}, "X-Forwarded-Method": {"POST"},
+				"X-Real-Ip": {"8.8.8.8"},
+			})
+			switch {
+			case i < 5 && (res.StatusCode != 200 || body != fmt.Sprintf("GET /pages/%d?q=1 ", i)):
+				t.Fatalf("request %d: %d %q", i, res.StatusCode, body)
+			case i < 5:
+				for _, f := range g.fields {
+					if res.Header.Get(f) == "" {
+						t.Errorf("request %d has no %s: %v", i, f, res.Header)
 					}
-				case res.StatusCode != 429 || !strings.Contains(body, "quota-exceeded") || res.Header.Get("Content-Type") != "application/problem+json":
-					t.Fatalf("request %d: %d %v %q, want 429 with a problem", i, res.StatusCode, res.Header, body)
-				case !isSeconds(res.Header.Get("Retry-After"), 720):
+				}
+			default:
+				denied(t, fmt.Sprint("request ", i), res, body)
+				if !isSeconds(res.Header.Get("Retry-After"), 720) {
 					t.Errorf("request %d: Retry-After is %q, want up to 720 s", i, res.Header.Get("Retry-After"))
 				}
 			}
-			if n := served.Load(); n != 5 {
-				t.Errorf("the service was asked %d times, want 5", n)
-			}
-			if res, body := request(t, source, "POST", at+"/pages/x", nil); res.StatusCode != 200 || body != "POST /pages/x " {
-				t.Errorf("what no policy is for: %d %q", res.StatusCode, body)
-			}
-			if res, _ := request(t, "127.0.6.1", "GET", at+"/pages/x", nil); name == "nginx" && res.StatusCode != 200 {
-				t.Errorf("another client: %d", res.StatusCode)
-			}
-			relay.cut()
-			begun := time.Now()
-			if res, body := request(t, source, "GET", at+"/pages/y", nil); res.StatusCode != 200 || body != "GET /pages/y " {
-				t.Errorf("without a node: %d %q, want it to go on", res.StatusCode, body)
-			}
-			t.Logf("without a node a request took %v", time.Since(begun).Round(time.Millisecond))
-		})
+		}
+		if n := service.served.Load(); n != 5 {
+			t.Errorf("the service was asked %d times, want 5", n)
+		}
+		t.Run("ways past", func(t *testing.T) { waysPast(t, name, source, at, service) })
+		upload := strings.Repeat("x", 1<<20)
+		res, body := request(t, source, "POST", at+"/pages/x", upload, nil)
+		if res.StatusCode != 200 || body != "POST /pages/x "+upload {
+			t.Errorf("what no policy is for: %d %.100q", res.StatusCode, body)
+		}
+		if res, _ := request(t, source+"0", "GET", at+"/pages/x", "", nil); res.StatusCode != 200 {
+			t.Errorf("another client: %d", res.StatusCode)
+		}
+		before := service.served.Load()
+		if res, _ := request(t, source, "POST", at+"/broken", "", nil); res.StatusCode != 502 || service.served.Load() != before+1 {
+			t.Errorf("what the service breaks off: %d, asked %d times, want 502 and once", res.StatusCode, service.served.Load()-before)
+		}
+		relay.cut()
+		if res, body := request(t, source, "GET", at+"/pages/y", "", nil); res.StatusCode != 200 || body != "GET /pages/y " {
+			t.Errorf("without a node: %d %q, want it to go on", res.StatusCode, body)
+		}
+	})
+}
+
+// waysPast has a client that has used up its limit of pages try to get one more, and two other limits.
+func waysPast(t *testing.T, name, source, at string, service *backend) {
+	key := name + "'s"
+	for _, first := range []http.Header{{"Host": {"api.example.com"}}, {"X-Api-Key": {key}}} {
+		path := map[bool]string{true: "/any", false: "/keys/1"}[first.Get("Host") != ""]
+		if res, body := request(t, source, "GET", at+path, "", first); res.StatusCode != 200 || body != "GET "+path+" " {
+			t.Fatalf("%s with %v: %d %s", path, first, res.StatusCode, body)
+		}
+	}
+	before := service.served.Load()
+	for _, tt := range []struct {
+		id, path string
+		head     http.Header
+		status   int
+	}{
+		{"an encoded letter", "/%70ages/1", nil, 429},
+		{"two slashes", "//pages/1", nil, 429},
+		{"a dot", "/./pages/1", nil, 429},
+		{"two dots", "/free/../pages/1", nil, 429},
+		{"encoded dots", "/free/%2e%2e/pages/1", nil, 429},
+		{"a gateway's fields as those of the hop", "/pages/1", http.Header{"Connection": {"X-Forwarded-For, X-Forwarded-Uri"}}, 429},
+		{"names with underscores", "/pages/1", http.Header{"X_Forwarded_For": {"9.9.9.9"}, "X_Forwarded_Uri": {"/free"}}, 429},
+		{"a query for the node", "/pages/1?policy=keys&deny=200&cost=0", nil, 429},
+		{"a host in capitals", "/any", http.Header{"Host": {"API.example.COM"}}, 429},
+		{"a host with a port", "/any", http.Header{"Host": {"api.example.com:1234"}}, 429},
+		{"a second key", "/keys/1", http.Header{"X-Api-Key": {key, "another"}}, 429},
+		{"a second key before", "/keys/1", http.Header{"X-Api-Key": {"another", key}}, 429},
+		{"no key", "/keys/1", nil, 429},
+		{"a key that is too long", "/keys/1", http.Header{"X-Api-Key": {strings.Repeat("k", 5000)}}, 400},
+	} {
+		res, body := request(t, source, "GET", at+tt.path, "", tt.head)
+		if tt.status == 429 {
+			denied(t, tt.id, res, body)
+		} else if res.StatusCode != tt.status {
+			t.Errorf("%s: %d %q, want %d", tt.id, res.StatusCode, body, tt.status)
+		}
+	}
+	if n := service.served.Load() - before; n != 0 {
+		t.Errorf("the service was asked %d times more", n)
+	}
+}
+
+// denied wants an answer to be a denial, and to say so in its body.
+func denied(t *testing.T, what string, res *http.Response, body string) {
+	t.Helper()
+	kind := res.Header.Get("Content-Type")
+	if res.StatusCode != 429 || kind != "application/problem+json" || !strings.Contains(body, "quota-exceeded") {
+		t.Errorf("%s: %d %v %q, want 429 with a problem", what, res.StatusCode, res.Header, body)
 	}
 }
 
@@ -98,44 +188,50 @@ func isSeconds(text string, most int) bool {
 	return err == nil && n >= 1 && n <= most
 }
 
-// threeNodes starts a cluster that knows the policies.
-func threeNodes(t *testing.T, policies string) []*daemon {
-	t.Helper()
-	name := file(t, "limits.yaml", policies)
-	nodes := []*daemon{start(t, "--name", "n1", "--deadline", "1s", "--policy", name)}
-	for _, id := range []string{"n2", "n3"} {
-		nodes = append(nodes, start(t, "--name", id, "--deadline", "1s", "--join", nodes[0].gossip, "--policy", name))
+// TestGatewaysAlone: before a node that is gone, or says nothing, requests go on, and soon.
+func TestGatewaysAlone(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections, and nobody answers
+	if err != nil {
+		t.Fatal(err)
 	}
-	waitFor(t, "three nodes to be one cluster", func() bool {
-		for _, d := range nodes {
-			list, _ := d.members(t)
-			owned := 0
-			for _, m := range list {
-				if m.Status != nil && m.Status.Partitions > 0 {
-					owned++
+	defer silent.Close()
+	eachGateway(t, func(t *testing.T, name string, g gateway) {
+		for what, node := range map[string]string{"silent": silent.Addr().String(), "gone": freeAddress(t)} {
+			service := newBackend(t)
+			at := g.run(t, name, node, service.addr)
+			best := time.Hour
+			for range 3 {
+				begun := time.Now()
+				if res, body := request(t, "127.0.0.1", "GET", at+"/a", "", nil); res.StatusCode != 200 || body != "GET /a " {
+					t.Errorf("a node that is %s: %d %q, want the request to go on", what, res.StatusCode, body)
 				}
+				best = min(best, time.Since(begun))
 			}
-			if owned != 3 {
-				return false
+			if t.Logf("a node that is %s: a request took %v", what, best.Round(time.Millisecond)); best > time.Second {
+				t.Errorf("a node that is %s: each of three requests took %v or more, want about 0.1 s", what, best)
 			}
 		}
-		return true
 	})
-	return nodes
 }
 
-// run starts the gateway with its example before a node and a service, and returns its URL.
-func (g gateway) run(t *testing.T, name, node, service string) string {
+// run starts the gateway with its example before a node and a service, and returns its URL. In the example each old is replaced by its
+// new as well.
+func (g gateway) run(t *testing.T, name, node, service string, oldnew ...string) string {
 	t.Helper()
 	dir, at := t.TempDir(), freeAddress(t)
+	host, port, err := net.SplitHostPort(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The name of a socket, like an address, is there once on a machine.
+	oldnew = append(oldnew, "127.0.0.1:7080", node, "127.0.0.1:9000", service, "127.0.0.1:8080", at, "abns@drossel", "abns@drossel-"+at,
+		"http://:8080", "http://:"+port, "bind 127.0.0.1\n", "bind "+host+"\n")
 	for _, f := range g.files {
 		text, err := os.ReadFile(filepath.Join("..", "gateways", f))
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = []byte(strings.NewReplacer("127.0.0.1:8080", at, "127.0.0.1:7080", node, "127.0.0.1:9000", service,
-			"100ms", "10s", "timeout = 100 ", "timeout = 10000 ", // a busy machine must not let requests pass
-		).Replace(string(text)))
+		text = []byte(strings.NewReplacer(oldnew...).Replace(string(text)))
 		if err := os.WriteFile(filepath.Join(dir, f), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -167,19 +263,19 @@ func (g gateway) run(t *testing.T, name, node, service string) string {
 	return "http://" + at
 }
 
-// request sends a request from an address of loopback.
-func request(t *testing.T, source, method, url string, h http.Header) (*http.Response, string) {
+// request sends a request from an address of loopback, as it is written.
+func request(t *testing.T, source, method, url, content string, h http.Header) (*http.Response, string) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if h != nil {
-		req.Header = h
+		req.Header, req.Host = h, h.Get("Host")
 	}
 	res, err := client.Do(req)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestPrograms(t *testing.T) {
 	if code != 0 {
 		t.Fatal(out)
 	}
-	nodes := threeNodes(t, programPolicies)
+	nodes := cluster(t, 3, append(patient, "--policy", file(t, "limits.yaml", programPolicies))...)
 	program := func(name string) string { return filepath.Join(dir, name) }
 
 	t.Run("grpcurl", func(t *testing.T) {

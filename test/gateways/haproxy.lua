@@ -1,18 +1,20 @@
--- Asks a node if a request may go on, and answers for it if not. Without an answer in time it goes on.
-local node = "http://127.0.0.1:7080/v1/auth"
-local timeout = 100 -- ms
+-- Asks a node if a request may go on, and answers for it if not. Without an answer of a node it goes on.
+local timeout = 1000 -- ms: the proxy gives up before, since a request that is late here is sent again, and counts twice
 
 local function drossel(txn)
+	local client = txn.http:req_get_headers()
+	local host = (txn.f:req_fhdr("host") or ""):gsub(":%d*$", "") -- without a port, which clients could vary
 	local res = core.httpclient():get{
-		url = node,
+		url = "http://drossel/v1/auth",
+		dst = "abns@drossel", -- the proxy of that name in haproxy.cfg
 		timeout = timeout,
 		-- All that the node reads, so that clients can't write it.
 		headers = {
 			["x-forwarded-for"] = {txn.f:src()},
 			["x-forwarded-method"] = {txn.f:method()},
 			["x-forwarded-uri"] = {txn.f:pathq()},
-			["x-forwarded-host"] = {txn.f:req_hdr("host")},
-			["x-api-key"] = {txn.f:req_hdr("x-api-key")},
+			["x-forwarded-host"] = {host},
+			["x-api-key"] = client["x-api-key"], -- if there are two, the node has to see both
 		},
 	}
 	-- What HAProxy makes up itself if no node answers is no problem body.

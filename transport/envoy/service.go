@@ -40,8 +40,11 @@ type Service struct {
 	counts counts
 }
 
-// New returns the service of lim, for who does not want it registered.
+// New returns the service of lim, for who does not want it registered. It panics if headers.Validate has something against Options.Headers.
 func New(lim Limiter, opt Options) *Service {
+	if err := headers.Validate(opt.Headers); err != nil {
+		panic(fmt.Errorf("envoy: Options.Headers: %w", err))
+	}
 	if opt.Headers == nil {
 		opt.Headers = headers.Default()
 	}
@@ -51,7 +54,8 @@ func New(lim Limiter, opt Options) *Service {
 	return &Service{lim: lim, opt: opt}
 }
 
-// Register serves envoy.service.ratelimit.v3.RateLimitService of lim on s, and returns what is served. Call it before s serves.
+// Register serves envoy.service.ratelimit.v3.RateLimitService of lim on s, and returns what is served. Call it before s serves. It
+// panics like New.
 func Register(s grpc.ServiceRegistrar, lim Limiter, opt Options) *Service {
 	service := New(lim, opt)
 	rls.RegisterRateLimitServiceServer(s, service)

@@ -308,3 +308,13 @@ func TestSaturated(t *testing.T) {
 		}
 	}
 }
+
+// TestStyles: styles that contradict each other are found before anybody is answered.
+func TestStyles(t *testing.T) {
+	defer func() {
+		if err, _ := recover().(error); !errors.Is(err, headers.ErrStyle) {
+			t.Errorf("%v, want ErrStyle", err)
+		}
+	}()
+	New(nil, Options{Headers: []headers.Style{headers.GitHub, headers.XRateLimit}})
+}

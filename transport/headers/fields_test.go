@@ -72,6 +72,13 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestNoStyles: no names are no styles, and not those of who has not chosen.
+func TestNoStyles(t *testing.T) {
+	if chosen, err := ParseStyles(nil); chosen == nil || len(chosen) > 0 || err != nil {
+		t.Errorf("%#v %v", chosen, err)
+	}
+}
+
 // told is what fields are, a line each.
 func told(fields []Field) string {
 	var b strings.Builder

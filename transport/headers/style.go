@@ -62,8 +62,10 @@ func Default() []Style { return []Style{Draft11, XRateLimit} }
 // ErrStyle is wrapped by errors about styles that do not exist, or contradict each other.
 var ErrStyle = errors.New("header style")
 
-// ParseStyles returns the styles of these names. The error names all that are wrong, and wraps ErrStyle.
+// ParseStyles returns the styles of these names, of no names none: that is not nil, by which others mean the Default. The error names all
+// that are wrong, and wraps ErrStyle.
 func ParseStyles(names []string) (chosen []Style, err error) {
+	chosen = []Style{}
 	for _, name := range names {
 		i := slices.Index(styles, name)
 		if i < 0 {

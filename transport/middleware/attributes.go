@@ -21,16 +21,16 @@ func HeaderKey(name string) func(*http.Request) (string, error) {
 	}
 }
 
-// Attributes is what is known about any request: method, host, as the client wrote it and in lower case, route, which is the path pattern
-// that http.ServeMux has found for it, or its path in one spelling (headers.Path), and ip, the client's address as ClientAddress finds it, but all of it: how many bits
-// of it count is for policies to say. What is not known is absent.
+// Attributes is what is known about any request: method; host, in lower case and without a port (headers.Host); route, which is the path
+// pattern that http.ServeMux has found for it, or its path in one spelling (headers.Path); and ip, the client's address as ClientAddress
+// finds it, but all of it: how many bits of it count is for policies to say. What is not known is absent.
 func Attributes(r *http.Request, trustedProxies int) map[string]string {
 	all := map[string]string{"method": r.Method, "route": headers.Path(r.URL.EscapedPath())}
 	if _, pattern, found := strings.Cut(r.Pattern, "/"); found { // without method and host
 		all["route"] = "/" + pattern
 	}
 	if r.Host != "" {
-		all["host"] = strings.ToLower(r.Host)
+		all["host"] = headers.Host(r.Host)
 	}
 	if addr, ok := clientAddr(r, trustedProxies); ok {
 		all["ip"] = addr.String()

@@ -118,7 +118,7 @@ policies:
 func TestAttributes(t *testing.T) {
 	r := httptest.NewRequest("PUT", "http://Example.com:8080/a%2Fb/c?q=1", nil)
 	r.RemoteAddr = "[::ffff:192.0.2.9]:1234"
-	want := map[string]string{"method": "PUT", "route": "/a%2Fb/c", "host": "example.com:8080", "ip": "192.0.2.9"}
+	want := map[string]string{"method": "PUT", "route": "/a%2Fb/c", "host": "example.com", "ip": "192.0.2.9"}
 	if diff := cmp.Diff(want, middleware.Attributes(r, 0)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

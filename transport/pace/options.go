@@ -23,7 +23,8 @@ type Options struct {
 	Policy string
 	// MaxWait is how long after its beginning a request may still be held back. One that would have to wait longer, or beyond the deadline of
 	// its context, fails at once with ErrLimited and is not sent. More keeps callers waiting, less has them fail. Default: 10 s; negative:
-	// none waits. A pacer of Limiter should have no longer max_wait: a turn that is not waited for is lost.
+	// none waits. What Limiter has taken for a request that is not sent is given back (policy.Request.Refund), and so is a turn at a pacer
+	// that is too far away; but others have been told to wait behind it, so let its max_wait be no longer.
 	MaxWait time.Duration
 	// MaxClosed is how long a server is believed. One that says longer, which is more often a fault than meant, such as a date where a span
 	// should be, gets a request after this time, and may say it again. Default: 1 h.

@@ -420,6 +420,46 @@ func TestClosedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestGivesBack: what was taken for a request that is not sent is given back, once; what was admitted by rule is not.
+func TestGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, refunds := policy.Decision{Allowed: true, RetryAfter: 3 * time.Second}, 0
+		tr := &Transport{Base: &server{begun: time.Now()}, Options: Options{MaxWait: 4 * time.Second, Policy: "out", Limiter: checker(
+			func(ctx context.Context, req policy.Request) (policy.Decision, error) {
+				if req.Refund {
+					if refunds++; ctx.Err() != nil || req.Policy != "out" || req.Key != "http://a.example" {
+						t.Errorf("%+v, %v", req, ctx.Err())
+					}
+				}
+				return d, nil
+			})}}
+		for i, tt := range []struct {
+			id      string
+			wait    time.Duration
+			begin   func(cancel func())
+			by      bool
+			refunds int
+		}{
+			{"sent", 3 * time.Second, func(func()) {}, false, 0},
+			{"too far away", 5 * time.Second, func(func()) {}, false, 1},
+			{"too far away, by rule", 5 * time.Second, func(func()) {}, true, 0},
+			{"left", 3 * time.Second, func(cancel func()) { time.AfterFunc(time.Second, cancel) }, false, 1},
+			{"closed meanwhile", 3 * time.Second, func(func()) {
+				time.AfterFunc(time.Second, func() { tr.gate.close("http://a.example", time.Now().Add(time.Minute), time.Now()) })
+			}, false, 1},
+		} {
+			refunds, d.RetryAfter, d.Degraded = 0, tt.wait, tt.by
+			ctx, cancel := context.WithCancel(t.Context())
+			tt.begin(cancel)
+			_, err := send(tr, request(t, "GET", "http://a.example/", "").WithContext(ctx))
+			if (err == nil) != (i == 0) || refunds != tt.refunds {
+				t.Errorf("%s: %v, given back %d times, want %d", tt.id, err, refunds, tt.refunds)
+			}
+			cancel()
+		}
+	})
+}
+
 // TestUndecided: a limiter that fails does not stop what the server limits anyway; one that is asked wrongly does.
 func TestUndecided(t *testing.T) {
 	own := errors.New("own")

@@ -15,10 +15,15 @@ func (o *Options) turn(ctx context.Context, g *gate, place string, last time.Tim
 	if err := pass(ctx, g, place, last); err != nil || o.Limiter == nil {
 		return err
 	}
-	if err := o.ask(ctx, place, last); err != nil {
-		return err
+	charged, err := o.ask(ctx, place, last)
+	if err == nil {
+		err = pass(ctx, g, place, last) // it may have closed meanwhile
 	}
-	return pass(ctx, g, place, last) // it may have closed meanwhile
+	if err != nil && charged {
+		// Of what is not sent nothing counts. If it can't be given back, somebody waits a little longer than he had to.
+		_, _ = o.Limiter.Check(context.WithoutCancel(ctx), policy.Request{Policy: o.Policy, Key: place, Refund: true})
+	}
+	return err
 }
 
 // pass waits until a place is open.
@@ -42,20 +47,21 @@ func pass(ctx context.Context, g *gate, place string, last time.Time) error {
 	}
 }
 
-// ask waits until Limiter admits a request, and its turn has come.
-func (o *Options) ask(ctx context.Context, place string, last time.Time) error {
+// ask waits until Limiter admits a request, and its turn has come. charged says that it has taken
+// something for it, also if that can't wait for its turn; what was admitted by rule may not have cost anything.
+func (o *Options) ask(ctx context.Context, place string, last time.Time) (charged bool, err error) {
 	for {
 		d, err := o.Limiter.Check(ctx, policy.Request{Policy: o.Policy, Key: place})
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return ended(ctx)
+			return false, ended(ctx)
 		case err != nil:
 			if err := o.undecided(ctx, err); err != nil {
-				return fmt.Errorf("request not sent, its own limit could not be checked: %w", err)
+				return false, fmt.Errorf("request not sent, its own limit could not be checked: %w", err)
 			}
-			return nil
+			return false, nil
 		case d.Allowed && d.Wait() <= 0:
-			return nil
+			return !d.Degraded, nil
 		}
 		room := time.Until(last)
 		wait := d.RetryAfter
@@ -63,13 +69,13 @@ func (o *Options) ask(ctx context.Context, place string, last time.Time) error {
 			wait = max(wait, least)
 		}
 		if d.Never || wait > room {
-			return &LimitedError{Decision: d}
+			return d.Allowed && !d.Degraded, &LimitedError{Decision: d}
 		}
 		if d.Allowed {
-			return sleep(ctx, wait) // a pacer has spread its turns already
+			return !d.Degraded, sleep(ctx, wait) // a pacer has spread its turns already
 		}
 		if err := sleep(ctx, spread(wait, room, rand.Float64())); err != nil {
-			return err
+			return false, err
 		}
 	}
 }

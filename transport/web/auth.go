@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"github.com/drossel-dev/drossel/transport/headers"
 )
 
-// AuthConfig says how gateways are answered that ask before each request of theirs (nginx's auth_request, forward_auth of Caddy and Traefik).
+// AuthConfig says how gateways are answered that ask before each request of theirs, as by nginx's auth_request or Caddy's forward_auth.
+// The zero AuthConfig works, for a handler that has a limiter.
 type AuthConfig struct {
 	// Limiter decides. Default: that of the handler.
 	Limiter Limiter
@@ -22,15 +24,18 @@ type AuthConfig struct {
 	// TrustedProxies is how many proxies of your own each request passes, the gateway among them, which each append to X-Forwarded-For whom
 	// they were called by: the client is that many entries from the right. With 0 nobody is believed, and there is no ip. Default: 0.
 	TrustedProxies int
-	// Headers are the styles of the answers' fields, which gateways may pass on. Default (nil): headers.Default.
+	// Headers are the styles of the answers' fields, which gateways may pass on, such that headers.Validate has nothing against them.
+	// Default (nil): headers.Default.
 	Headers []headers.Style
 	// FailClosed refuses with 503 what could not be decided, which is else let pass.
 	FailClosed bool
 }
 
-// Forwarded are the attributes that are read from headers if nothing else is said, and from which. The route is the path of a URI, in one spelling
-// (headers.Path); host is in lower case; ip is by TrustedProxies, whatever the header. The gateway has to set each of them itself, or its clients choose what they
-// say.
+// Forwarded are the attributes that are read from headers if nothing else is said, and from which. The gateway has to set each of them
+// itself, or its clients choose what they say.
+//
+// Whatever the header, ip is by TrustedProxies, host is in lower case and without a port (headers.Host), and route is the path of a URI in
+// one spelling (headers.Path).
 func Forwarded() map[string]string {
 	return map[string]string{
 		"method": "X-Forwarded-Method", "host": "X-Forwarded-Host", "route": "X-Forwarded-Uri", "ip": "X-Forwarded-For",
@@ -43,6 +48,9 @@ const statusField = "X-RateLimit-Status"
 // auth serves /v1/auth and /v1/auth/POLICY, for any method. Bodies are not read. Of the query only deny is: it may be that of the client,
 // which some gateways pass on, and he must not choose a policy.
 func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
+	if err := headers.Validate(cfg.Headers); err != nil {
+		panic(fmt.Errorf("web: AuthConfig.Headers: %w", err))
+	}
 	from := Forwarded()
 	for name, header := range cfg.Attributes {
 		if from[name] = header; header == "" {
@@ -70,8 +78,8 @@ func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
 		}
 		switch {
 		case errors.Is(err, policy.ErrInvalid), errors.Is(err, policy.ErrUnknownPolicy):
-			status, _ := classify(err)
-			asked.refuse(w, status, err)
+			s.log.DebugContext(r.Context(), "a gateway's request is refused", "err", err)
+			asked.refuse(w, err)
 		case err != nil && r.Context().Err() != nil:
 			s.fail(w, r, err)
 		case err != nil && cfg.FailClosed:
@@ -82,7 +90,7 @@ func (s *server) auth(cfg AuthConfig) http.HandlerFunc {
 			pass(w)
 		case !d.Allowed:
 			asked.deny(w, d)
-		case d.Wait() > 0 && !await(r.Context(), d.Wait()):
+		case d.Wait() > 0 && !turn(w, r, d.Wait()):
 			s.fail(w, r, r.Context().Err())
 		default:
 			pass(w)
@@ -103,9 +111,15 @@ func (a *authAsk) deny(w http.ResponseWriter, d policy.Decision) {
 	answer.Write(w, a.status(w, answer.Status))
 }
 
-// refuse answers what is no denial of a limit, with a problem body as well: gateways may tell by that who answers.
-func (a *authAsk) refuse(w http.ResponseWriter, status int, err error) {
-	body, failed := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": err.Error()})
+// refuse answers what is no denial of a limit, with a problem body as well: gateways may tell by that who answers. They pass it on, so it
+// quotes nothing that a client need not know, such as a key.
+func (a *authAsk) refuse(w http.ResponseWriter, err error) {
+	status, _ := classify(err)
+	detail := err.Error()
+	if errors.Is(err, policy.ErrInvalid) && !errors.Is(err, policy.ErrMissingKey) {
+		detail = "The request has what its limit goes by in a wrong form."
+	}
+	body, failed := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail})
 	if failed != nil { // texts and a number can always be encoded
 		body = nil
 	}
@@ -119,6 +133,12 @@ func (a *authAsk) status(w http.ResponseWriter, status int) int {
 	}
 	w.Header().Set(statusField, strconv.Itoa(status))
 	return http.StatusForbidden
+}
+
+// turn waits for the turn of a request, for as long as that takes; false if the caller leaves before.
+func turn(w http.ResponseWriter, r *http.Request, wait time.Duration) bool {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writeTimeout)) // a writer that can't has no deadline
+	return await(r.Context(), wait)
 }
 
 // await waits for a turn; false if ctx ends before.

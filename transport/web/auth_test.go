@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -46,7 +47,7 @@ func (failing) Read([]byte) (int, error) { panic("the body is read") }
 
 func TestAuthReads(t *testing.T) {
 	gateway := http.Header{
-		"X-Forwarded-Method": {"POST"}, "X-Forwarded-Host": {"api.example.com"}, "X-Forwarded-Uri": {"/v1/chat/a%2Fb//c?q=/x#y"},
+		"X-Forwarded-Method": {"POST"}, "X-Forwarded-Host": {"API.example.com:8080"}, "X-Forwarded-Uri": {"/v1/chat/a%2Fb//c?q=/x#y"},
 		"X-Forwarded-For": {"6.6.6.6, 203.0.113.9"}, "X-Api-Key": {"k1"}, "X-Two": {"a", "b"}, "X-Empty": {""},
 	}
 	all := map[string]string{"method": "POST", "host": "api.example.com", "route": "/v1/chat/a%2Fb/c", "ip": "203.0.113.9"}
@@ -110,6 +111,8 @@ func TestAuthAnswers(t *testing.T) {
 		{"fail closed", AuthConfig{FailClosed: true}, "", answers{err: errors.New("secret")}, 503, map[string]string{"Retry-After": "1"}, "capacity"},
 		{"no key", AuthConfig{}, "", answers{err: policyErr(t)}, 400, nil, "user"},
 		{"no key, for nginx", AuthConfig{}, "?deny=403", answers{err: policyErr(t)}, 403, map[string]string{"X-RateLimit-Status": "400"}, "user"},
+		{"a key that is too long", AuthConfig{}, "", answers{err: fmt.Errorf("%w: key secret", policy.ErrInvalid)}, 400,
+			map[string]string{"Content-Type": "application/problem+json"}, "wrong form"},
 		{"unknown policy", AuthConfig{}, "", answers{err: policy.ErrUnknownPolicy}, 404, map[string]string{"RateLimit": "", "Content-Type": "application/problem+json"}, "policy"},
 	} {
 		w := authorize(tt.cfg, &tt.a, "GET", "/v1/auth"+tt.query, http.Header{})
@@ -144,7 +147,31 @@ func TestAuthWaits(t *testing.T) {
 		if w.Code != 200 || time.Since(begun) != time.Second {
 			t.Errorf("%d after %v, want 200 after 1 s", w.Code, time.Since(begun))
 		}
+		late := &timed{ResponseRecorder: httptest.NewRecorder()} // one that the server would cut after 30 s
+		Handler(&answers{d: policy.Decision{Allowed: true, RetryAfter: time.Minute}}, Config{Auth: &AuthConfig{}}).ServeHTTP(
+			late, httptest.NewRequest("GET", "/v1/auth", nil))
+		if left := time.Until(late.deadline); late.Code != 200 || left != 30*time.Second {
+			t.Errorf("%d, and %v are left to write it, want 30 s", late.Code, left)
+		}
 	})
+}
+
+// timed is a writer with a deadline.
+type timed struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (w *timed) SetWriteDeadline(at time.Time) error { w.deadline = at; return nil }
+
+// TestAuthStyles: styles that contradict each other are found before anybody is answered.
+func TestAuthStyles(t *testing.T) {
+	defer func() {
+		if err, _ := recover().(error); !errors.Is(err, headers.ErrStyle) {
+			t.Errorf("%v, want ErrStyle", err)
+		}
+	}()
+	Handler(&answers{}, Config{Auth: &AuthConfig{Headers: []headers.Style{headers.GitHub, headers.XRateLimit}}})
 }
 
 // Whatever a client sends, no attribute is read from anything but the one header it has, and paths are in one spelling.

@@ -12,8 +12,10 @@
 //	GET  /v1/ring/partitions   each partition: its owner, and where it was before
 //	POST /v1/members/forget    {"member": "n2"}: drops one that is gone for good from the list whose majority counts
 //
-// At /v1/auth a denial is 429, or 403 with ?deny=403. Elsewhere every decision is status 200, a denial too; other statuses come with {"error": {"code": ..., "message": ...}}. The
-// bodies are read strictly: unknown and repeated fields, broken UTF-8, numbers that are not whole and anything after
+// At /v1/auth a denial is 429, or 403 with ?deny=403, and what is refused has a problem body (RFC 9457). Elsewhere every decision is status
+// 200, a denial too; other statuses come with {"error": {"code": ..., "message": ...}}.
+//
+// The bodies are read strictly: unknown and repeated fields, broken UTF-8, numbers that are not whole and anything after
 // the value are refused, and the field is named. null means absent. The content type of a check is not looked at, so
 // that curl -d works. To forget a member it must be application/json, which no page of another site can send unasked.
 //

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/drossel-dev/drossel/transport/headers"
 )
@@ -23,7 +22,7 @@ func attributes(h http.Header, from map[string]string, proxies int) map[string]s
 				all[name] = route
 			}
 		case name == "host":
-			all[name] = strings.ToLower(values[0])
+			all[name] = headers.Host(values[0])
 		default:
 			all[name] = values[0]
 		}

@@ -58,7 +58,8 @@ type Config struct {
 	Leases func() any
 }
 
-// Handler returns the handler of all routes, which is safe for concurrent use. Without a limiter it serves no checks.
+// Handler returns the handler of all routes, which is safe for concurrent use. Without a limiter it serves no checks. It panics if
+// headers.Validate has something against the Headers of Auth.
 func Handler(lim Limiter, cfg Config) http.Handler {
 	s := &server{lim: lim, log: cfg.Logger}
 	if s.log == nil {
