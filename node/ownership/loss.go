@@ -36,6 +36,11 @@ func (m *Machine) detect(now bucket.Instant) {
 	if m.quiet(now) {
 		return
 	}
+	// A partition that nobody is known to hold is asked for as that of nobody: whoever knows better says so.
+	orphans := now-m.since > bucket.Instant(claimTime)
+	if !m.moves && !m.anyGone(now, orphans) {
+		return
+	}
 	lost := make(map[Member][]Heir)
 	known := make(map[Member]bool)
 	isGone := func(who Member) bool {
@@ -46,8 +51,6 @@ func (m *Machine) detect(now bucket.Instant) {
 		}
 		return gone
 	}
-	// A partition that nobody is known to hold is asked for as that of nobody: whoever knows better says so.
-	orphans := now-m.since > bucket.Instant(claimTime)
 	for part := range m.parts {
 		p := &m.parts[part]
 		if owner := p.known.Member(); p.held == nil && (owner.ID == "" && orphans || owner.ID != "" && isGone(owner)) {
@@ -63,6 +66,17 @@ func (m *Machine) detect(now bucket.Instant) {
 		}
 	}
 	maps.DeleteFunc(m.asks, func(_ Member, a *asking) bool { return now-a.at > bucket.Instant(2*claimTime) })
+}
+
+// anyGone says whether any owner that is known is gone, or, with orphans, nobody is known of some partition. That is seldom, and else no
+// partition need be looked at.
+func (m *Machine) anyGone(now bucket.Instant, orphans bool) bool {
+	for who := range m.owners {
+		if who.ID == "" && orphans || who.ID != "" && m.gone(now, who) {
+			return true
+		}
+	}
+	return false
 }
 
 // ask asks all members about the loss of one. Partitions without an heir get the owner in the ring without it, and without

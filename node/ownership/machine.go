@@ -62,6 +62,9 @@ type Machine struct {
 
 	voter  voter
 	parts  []partition
+	owners map[Member]int // how many partitions each is known to have
+	astray bool           // some partition may be known to be elsewhere than here, where it is placed
+	moves  bool           // some partition is on its way out, or was asked for
 	asks   map[Member]*asking
 	accord accord
 	wants  map[Change]bucket.Instant // changes that this node proposes, and when they were wanted last
@@ -136,7 +139,7 @@ func New(cfg Config, now bucket.Instant) *Machine {
 	m := &Machine{
 		cfg: cfg, self: cfg.Self, born: now, authority: now, changed: now,
 		met: make(map[string]meeting), heard: make(map[string]heard), early: make(map[string]*Heartbeat), next: make(map[timer]bucket.Instant),
-		parts: make([]partition, cfg.Partitions), asks: make(map[Member]*asking),
+		parts: make([]partition, cfg.Partitions), owners: map[Member]int{{}: cfg.Partitions}, asks: make(map[Member]*asking),
 		wants: make(map[Change]bucket.Instant), via: make(map[string]relayed), silent: make(map[string]bool), caches: make(map[string][]uint16),
 		deaf: make(map[string]bucket.Instant), answered: make(map[string]bucket.Instant),
 	}
@@ -303,10 +306,20 @@ func (m *Machine) learn(now bucket.Instant, part int, c Claim) {
 		}
 	}
 	if p.known.Less(c) {
-		p.known = c
+		m.know(p, c)
 		p.taking = nil
 		m.output.Changed = true
 	}
+}
+
+// know notes whose a partition is.
+func (m *Machine) know(p *partition, c Claim) {
+	was := p.known.Member()
+	if m.owners[was]--; m.owners[was] == 0 {
+		delete(m.owners, was)
+	}
+	m.owners[c.Member()]++
+	p.known, m.astray = c, true
 }
 
 // drop gives a partition up to whoever has it, or will. Its groups are kept as a copy: what they admitted since the last
@@ -314,7 +327,7 @@ func (m *Machine) learn(now bucket.Instant, part int, c Claim) {
 func (m *Machine) drop(part int) {
 	p := &m.parts[part]
 	h := p.held
-	p.held = nil
+	p.held, m.astray = nil, true
 	p.copy = Copy{Partition: part, Claim: h.claim, Seq: h.replica.seq + 1}
 	m.voter.gaveUp(part, m.self)
 	m.act(&Shut{part})

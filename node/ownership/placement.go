@@ -55,7 +55,7 @@ func (m *Machine) settle(now bucket.Instant) {
 	}
 	if owners := m.place(p.wanted); owners != nil {
 		p.ids, p.owners = p.wanted, owners
-		m.output.Changed = true
+		m.astray, m.output.Changed = true, true
 	}
 }
 

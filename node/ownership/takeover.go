@@ -196,7 +196,7 @@ func (m *Machine) Fetched(now bucket.Instant, part int, from string, c Copy, ok 
 		return
 	}
 	if ok && p.held != nil && p.held.frozen && p.ownCopy(part).Less(c) { // the target has gone on from what was frozen here
-		p.held = nil
+		p.held, m.astray = nil, true
 	}
 	t.fetching = false
 	for i := range t.found {
@@ -214,7 +214,7 @@ func (m *Machine) Fetched(now bucket.Instant, part int, from string, c Copy, ok 
 func (m *Machine) claim(now bucket.Instant, part int, c Claim, how How) {
 	p := &m.parts[part]
 	p.held = &holding{claim: c, since: now}
-	p.known = c
+	m.know(p, c)
 	p.sole = false
 	p.history = Move{How: how, Claim: c, At: now}
 	m.soon = true

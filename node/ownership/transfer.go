@@ -9,13 +9,15 @@ import (
 
 // pull asks the holders of partitions that should be this node's for them.
 func (m *Machine) pull(now bucket.Instant) {
-	if m.leaving || m.placed.owners == nil {
+	if m.leaving || m.placed.owners == nil || !m.astray {
 		return
 	}
+	m.astray = false
 	wanted := make(map[string][]int)
 	for part := range m.parts {
 		p := &m.parts[part]
 		if p.held == nil && p.known.Owner != "" && p.known.Owner != m.self.ID && m.placed.owner(part) == m.self.ID {
+			m.astray = true
 			wanted[p.known.Owner] = append(wanted[p.known.Owner], part)
 		}
 	}
@@ -34,7 +36,7 @@ func (m *Machine) prepare(now bucket.Instant, from string, msg *Prepare) {
 	}
 	for _, part := range msg.Partitions {
 		if m.inRange(part) && m.parts[part].held != nil {
-			m.parts[part].wanted, m.parts[part].asked = who, now
+			m.parts[part].wanted, m.parts[part].asked, m.moves = who, now, true
 		}
 	}
 	m.startMoves(now)
@@ -43,10 +45,13 @@ func (m *Machine) prepare(now bucket.Instant, from string, msg *Prepare) {
 // startMoves lets partitions go to those who have asked for them, some at a time.
 func (m *Machine) startMoves(now bucket.Instant) {
 	moving := 0
+	m.moves = false
 	for part := range m.parts {
-		if h := m.parts[part].held; h != nil && h.to.ID != "" {
+		p := &m.parts[part]
+		if h := p.held; h != nil && h.to.ID != "" {
 			moving++
 		}
+		m.moves = m.moves || moving > 0 || p.wanted.ID != "" && now-p.asked <= bucket.Instant(10*prepareInterval)
 	}
 	for part := range m.parts {
 		if moving >= maxMoves {
@@ -136,6 +141,9 @@ func (m *Machine) final(now bucket.Instant, from string, msg *Final) {
 // repeatFinals says again what was given away until the claim is seen: a frozen move is completed, never aborted, for the
 // target may have begun to decide. A move that is not frozen ends if its target is not wanted any more.
 func (m *Machine) repeatFinals(now bucket.Instant) {
+	if !m.moves {
+		return
+	}
 	finals := make(map[Member][]Held)
 	for part := range m.parts {
 		h := m.parts[part].held
@@ -159,7 +167,7 @@ func (m *Machine) repeatFinals(now bucket.Instant) {
 func (m *Machine) handedOver(now bucket.Instant, part int) {
 	p := &m.parts[part]
 	h := p.held
-	p.held = nil
+	p.held, m.astray = nil, true
 	p.copy = Copy{part, h.claim, h.replica.seq + 1}
 	p.sole = true
 	p.history = Move{How: Given, From: h.to.ID, Claim: h.claim, At: now}
