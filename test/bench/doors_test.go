@@ -175,12 +175,13 @@ func BenchmarkBatch(b *testing.B) {
 	contest(b, systems, names, batch)
 }
 
-// BenchmarkEnvoyAtEase is BenchmarkEnvoy at a rate that leaves the cores time: each caller asks 20 times a second.
+// BenchmarkEnvoyAtEase is BenchmarkEnvoy at a rate that leaves the cores time: each caller asks 20 times a second. The ping shows what of a
+// latency is the machine's.
 func BenchmarkEnvoyAtEase(b *testing.B) {
-	drossel := askEnvoy(startDrossel(b, clients, drosselPolicies))
-	drossel.every = time.Second / 20
-	systems := map[string]contender{"drossel": drossel}
-	names := []string{"drossel"}
+	drossel, ping := askEnvoy(startDrossel(b, clients, drosselPolicies)), unaryPing(startPing(b, clients))
+	drossel.every, ping.every = time.Second/20, time.Second/20
+	systems := map[string]contender{"drossel": drossel, "ping": ping}
+	names := []string{"drossel", "ping"}
 	if *others {
 		ratelimit := askEnvoy(startRatelimit(b, clients, ratelimitConfig))
 		ratelimit.every = drossel.every
