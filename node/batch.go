@@ -92,7 +92,7 @@ func (n *Node) alone(req *policy.Request, d *policy.Decision) (*plan, *policy.Re
 			return named.only, req, nil
 		}
 	}
-	legs, err := n.legsOf(b, named, req, d)
+	legs, err := n.legsOf(b, named, nil, req, d)
 	if err != nil || len(legs) != 1 || legs[0].shadow {
 		return nil, nil, err
 	}

@@ -17,8 +17,10 @@ type book struct {
 	groups map[*table.Group]bool
 	// exempts says that some requests are exempt: those that name a policy have to be looked at as well.
 	exempts bool
-	from    Source
-	version uint64 // of its limits
+	// replaces says that some policy takes the place of others.
+	replaces bool
+	from     Source
+	version  uint64 // of its limits
 }
 
 // rule is one policy of a book.
@@ -40,7 +42,7 @@ type plans struct{ real, shadow *plan }
 
 // newBook makes a set of policies ready. What is counted of a policy goes on.
 func (n *Node) newBook(set *policy.Set, from Source, version uint64) (*book, error) {
-	b := &book{set: set, from: from, version: version, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts()}
+	b := &book{set: set, from: from, version: version, rules: make(map[string]*rule), groups: make(map[*table.Group]bool), exempts: set.Exempts(), replaces: set.Replaces()}
 	for _, name := range set.Names() {
 		p, err := set.Policy(name)
 		if err != nil {

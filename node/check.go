@@ -34,7 +34,7 @@ func (n *Node) Check(ctx context.Context, req policy.Request) (d policy.Decision
 	}
 	b := n.book.Load()
 	if req.Policy == "" {
-		err = n.choose(ctx, b, nil, &req, &d)
+		err = n.choose(ctx, b, nil, nil, &req, &d)
 		return d, err
 	}
 	r, err := b.rule(req.Policy) // 1 policy: which limits apply

@@ -15,7 +15,8 @@ const MaxTogether = 64
 
 // CheckTogether decides several requests as one, and returns as many results, in the same order. Each says what its own limits say. The
 // whole is admitted if all are allowed, and only then is anything charged: else those that are allowed say what there is without
-// their cost; when a window ends is then said as if it were charged. Requests with CheckOnly deny like others. What a request with Refund gives back is given back first, whatever becomes of
+// their cost; when a window ends is then said as if it were charged. What a policy replaces, that one of them is for, counts for none that
+// names no policy. Requests with CheckOnly deny like others. What a request with Refund gives back is given back first, whatever becomes of
 // the others.
 //
 // If a request is wrong, or ctx ends, its result has the error that Check would return, no request is charged, and the results of the others
@@ -28,12 +29,14 @@ func (n *Node) CheckTogether(ctx context.Context, reqs []policy.Request) []polic
 	if len(reqs) > MaxTogether {
 		return failAll(results, -1, fmt.Errorf("%w: %d requests together, want at most %d", policy.ErrInvalid, len(reqs), MaxTogether))
 	}
-	all, spans, done, err := n.legsOfAll(reqs, results)
+	b := n.book.Load()
+	replaced := b.replaced(reqs)
+	all, spans, done, err := n.legsOfAll(b, replaced, reqs, results)
 	defer done()
 	if err != nil {
 		return results
 	}
-	n.refundAll(ctx, reqs, results)
+	n.refundAll(ctx, b, replaced, reqs, results)
 	if i := slices.IndexFunc(results, func(r policy.Result) bool { return r.Err != nil }); i >= 0 {
 		return failAll(results, i, results[i].Err)
 	}
@@ -73,21 +76,20 @@ type span struct{ from, to int }
 
 // legsOfAll finds out whose buckets requests are about, but for refunds, and decides those that are about none. done gives back what the
 // legs hold.
-func (n *Node) legsOfAll(reqs []policy.Request, results []policy.Result) (all together, spans []span, done func(), err error) {
+func (n *Node) legsOfAll(b *book, replaced []string, reqs []policy.Request, results []policy.Result) (all together, spans []span, done func(), err error) {
 	var inline []*plan
 	done = func() {
 		for _, pl := range inline {
 			pl.done()
 		}
 	}
-	b := n.book.Load()
 	spans = make([]span, len(reqs))
 	for i := range reqs {
 		req := &reqs[i]
 		if req.Refund {
 			continue
 		}
-		legs, err := n.legsOfOne(b, req, &results[i].Decision)
+		legs, err := n.legsOfOne(b, replaced, req, &results[i].Decision)
 		if err != nil {
 			failAll(results, i, err)
 			return nil, nil, done, err
@@ -105,7 +107,7 @@ func (n *Node) legsOfAll(reqs []policy.Request, results []policy.Result) (all to
 }
 
 // legsOfOne finds out whose buckets one of several requests is about.
-func (n *Node) legsOfOne(b *book, req *policy.Request, d *policy.Decision) (together, error) {
+func (n *Node) legsOfOne(b *book, replaced []string, req *policy.Request, d *policy.Decision) (together, error) {
 	if req.Limit != nil {
 		pl, err := n.inlinePlan(req)
 		if err != nil {
@@ -125,15 +127,21 @@ func (n *Node) legsOfOne(b *book, req *policy.Request, d *policy.Decision) (toge
 			return nil, err
 		}
 	}
-	return n.legsOf(b, named, req, d)
+	return n.legsOf(b, named, replaced, req, d)
 }
 
 // refundAll gives back what there is to give back, all at the same time.
-func (n *Node) refundAll(ctx context.Context, reqs []policy.Request, results []policy.Result) {
+func (n *Node) refundAll(ctx context.Context, b *book, replaced []string, reqs []policy.Request, results []policy.Result) {
 	var refunding sync.WaitGroup
 	for i := range reqs {
 		if r := &results[i]; reqs[i].Refund {
-			refunding.Go(func() { r.Decision, r.Err = n.Check(ctx, reqs[i]) })
+			refunding.Go(func() {
+				if reqs[i].Policy == "" && reqs[i].Limit == nil { // as it was taken
+					r.Err = n.choose(ctx, b, nil, replaced, &reqs[i], &r.Decision)
+				} else {
+					r.Decision, r.Err = n.Check(ctx, reqs[i])
+				}
+			})
 		}
 	}
 	refunding.Wait()

@@ -220,6 +220,47 @@ func TestCheckTogetherStrict(t *testing.T) {
 	})
 }
 
+// TestReplaces: a policy takes the place of others for a request, and for all that are decided with it; what a request names stays.
+func TestReplaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vip := whenPresent(perHour("vip", 5, "vip"), "vip")
+		vip.Replaces = []string{"group"}
+		group := whenPresent(perHour("group", 2, "group"), "group")
+		set, err := policy.NewSet(group, vip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes := togetherCluster(t, 3, set, time.Millisecond)
+		for i := range 4 {
+			if d := check(t, nodes[i%3], ofDomain("group", "a", "vip", "v")); !d.Allowed || d.Policy != "vip" || d.Remaining != int64(4-i) {
+				t.Errorf("check %d: %+v", i, d)
+			}
+		}
+		got := nodes[1].CheckTogether(t.Context(), []policy.Request{ofDomain("group", "a"), ofDomain("vip", "v"), {Policy: "group", Key: "b"}})
+		if g, v, named := got[0].Decision, got[1].Decision, got[2].Decision; g.DecidedBy != policy.NoPolicy || v.Remaining != 0 || named.Remaining != 1 {
+			t.Errorf("together: %+v", got)
+		}
+		time.Sleep(time.Second)
+		if a, b := rest(t, nodes[0], "group", "a"), rest(t, nodes[0], "group", "b"); a != 2 || b != 1 {
+			t.Errorf("of the group %d and %d are left, want 2 and 1", a, b)
+		}
+		check(t, nodes[0], policy.Request{Policy: "group", Key: "a", Cost: 2})
+		give := []policy.Request{ofDomain("group", "a"), ofDomain("vip", "v")}
+		give[0].Refund, give[1].Refund = true, true
+		for _, r := range nodes[2].CheckTogether(t.Context(), give) {
+			if r.Err != nil || !r.Decision.Allowed {
+				t.Errorf("given back: %+v", r)
+			}
+		}
+		if group, vip := rest(t, nodes[0], "group", "a"), rest(t, nodes[0], "vip", "v"); group != 0 || vip != 1 {
+			t.Errorf("%d and %d are left, want 0 and 1: what was not taken is not given back", group, vip)
+		}
+		if d := check(t, nodes[0], ofDomain("group", "a")); d.Allowed {
+			t.Errorf("without a vip: %+v", d)
+		}
+	})
+}
+
 // TestRefund: what is given back may be taken again, at whatever node, and never more than was taken.
 func TestRefund(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,13 +14,13 @@ func (r *rule) check(ctx context.Context, n *Node, req *policy.Request, d *polic
 	if r.only != nil && !(r.book.exempts && r.book.set.Exempt(req)) { // nearly always
 		return r.only.check(ctx, req, d)
 	}
-	return n.choose(ctx, r.book, r, req, d)
+	return n.choose(ctx, r.book, r, nil, req, d)
 }
 
 // choose finds out which plans a request is decided by, and has them decide. named is the policy that it names, nil if all that match
-// apply.
-func (n *Node) choose(ctx context.Context, b *book, named *rule, req *policy.Request, d *policy.Decision) error {
-	legs, err := n.legsOf(b, named, req, d)
+// apply but those replaced: what others that it is decided together with replace, and what its own do.
+func (n *Node) choose(ctx context.Context, b *book, named *rule, replaced []string, req *policy.Request, d *policy.Decision) error {
+	legs, err := n.legsOf(b, named, replaced, req, d)
 	switch {
 	case err != nil || legs == nil:
 		return err
@@ -31,14 +31,14 @@ func (n *Node) choose(ctx context.Context, b *book, named *rule, req *policy.Req
 }
 
 // legsOf finds out whose buckets a request is about. It returns none if that is decided without any.
-func (n *Node) legsOf(b *book, named *rule, req *policy.Request, d *policy.Decision) (all together, err error) {
+func (n *Node) legsOf(b *book, named *rule, replaced []string, req *policy.Request, d *policy.Decision) (all together, err error) {
 	if b.exempts && b.set.Exempt(req) {
 		*d = policy.Decision{Allowed: true, DecidedBy: policy.Exempt, Policy: req.Policy, Node: n.name}
 		n.counters.exempt.Add(1)
 		return nil, nil
 	}
 	var room [8]*rule
-	rules, err := b.rulesOf(named, req, room[:0])
+	rules, err := b.rulesOf(named, replaced, req, room[:0])
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +99,18 @@ func (n *Node) legsOf(b *book, named *rule, req *policy.Request, d *policy.Decis
 }
 
 // rulesOf returns the rules that a request is decided by, each once.
-func (b *book) rulesOf(named *rule, req *policy.Request, into []*rule) ([]*rule, error) {
+func (b *book) rulesOf(named *rule, replaced []string, req *policy.Request, into []*rule) ([]*rule, error) {
 	if named != nil {
 		return append(append(into, named), named.with...), nil
 	}
 	var room [8]*policy.Policy
 	matched, err := b.set.Match(req, room[:0])
+	if b.replaces {
+		for _, p := range matched {
+			replaced = append(replaced[:len(replaced):len(replaced)], p.Replaces...)
+		}
+		matched = slices.DeleteFunc(matched, func(p *policy.Policy) bool { return slices.Contains(replaced, p.Name) })
+	}
 	for _, p := range matched {
 		into = append(into, b.rules[p.Name])
 	}
@@ -116,6 +122,22 @@ func (b *book) rulesOf(named *rule, req *policy.Request, into []*rule) ([]*rule,
 		}
 	}
 	return into, err
+}
+
+// replaced names the policies whose place others take that any of several requests is for.
+func (b *book) replaced(reqs []policy.Request) (names []string) {
+	if !b.replaces {
+		return nil
+	}
+	for i := range reqs {
+		if req := &reqs[i]; req.Policy == "" && req.Limit == nil {
+			matched, _ := b.set.Match(req, nil) // what is wrong with a request is told when it is decided
+			for _, p := range matched {
+				names = append(names, p.Replaces...)
+			}
+		}
+	}
+	return names
 }
 
 // variant returns the number of the variant that a request gets.

@@ -209,7 +209,7 @@ func TestLegsHaveTheirOwnKeys(t *testing.T) {
 			req.Attributes = map[string]string{}
 		}
 		req.Attributes["tenant"] = "acme"
-		legs, err := n.legsOf(b, b.rules["user"], &req, new(policy.Decision))
+		legs, err := n.legsOf(b, b.rules["user"], nil, &req, new(policy.Decision))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestPursesComeFirst(t *testing.T) {
 		n := start(t, Config{Policies: togetherSet(t, 5, 5, 5)})
 		b := n.book.Load()
 		req := policy.Request{Key: "ann", Attributes: map[string]string{"tenant": "acme"}}
-		legs, err := n.legsOf(b, b.rules["user"], &req, new(policy.Decision))
+		legs, err := n.legsOf(b, b.rules["user"], nil, &req, new(policy.Decision))
 		if err != nil {
 			t.Fatal(err)
 		}

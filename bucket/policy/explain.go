@@ -80,7 +80,21 @@ func (s *Set) ExplainWith(req *Request, has Store) (x Explained, err error) {
 	for _, p := range matched {
 		applies[p.Name] = p.whenText()
 	}
+	replaced := map[string]string{}
 	for _, p := range matched {
+		for _, name := range p.Replaces {
+			if applies[name] != "" && replaced[name] == "" {
+				replaced[name] = fmt.Sprintf("%s, but %s takes its place", applies[name], p.Name)
+			}
+		}
+	}
+	for name := range replaced {
+		delete(applies, name)
+	}
+	for _, p := range matched {
+		if replaced[p.Name] != "" {
+			continue
+		}
 		for _, name := range p.with {
 			if applies[name] == "" {
 				applies[name] = "decided with " + p.Name
@@ -91,7 +105,11 @@ func (s *Set) ExplainWith(req *Request, has Store) (x Explained, err error) {
 		if why := applies[p.Name]; why != "" {
 			x.Policies = append(x.Policies, p.explain(req, why, has))
 		} else {
-			x.Policies = append(x.Policies, ExplainedPolicy{Policy: p.Name, Why: p.whyNot(req)})
+			why := replaced[p.Name]
+			if why == "" {
+				why = p.whyNot(req)
+			}
+			x.Policies = append(x.Policies, ExplainedPolicy{Policy: p.Name, Why: why})
 		}
 	}
 	return x, nil

@@ -98,6 +98,21 @@ ceiling applies: named by the request, but invalid request: costs: no limit coun
   limits  its own limits
     ceiling: 50k/s, burst 50000, takes nothing
 `},
+		{"one takes the place of others, and of one that takes its place", `version: 1
+policies:
+  everybody: {key: [ip], limits: [{rate: 1/s}], with: [all]}
+  members: {when: {user: present}, key: [user], limits: [{rate: 5/s}], replaces: [everybody, staff, away]}
+  staff: {when: {user: "s*"}, key: [user], limits: [{rate: 9/s}], replaces: [members]}
+  away: {when: {user: absent}, key: [], limits: [{rate: 9/s}]}
+  all: {when: {route: none}, key: [], limits: [{rate: 100/s}]}
+`, policy.Request{Attributes: attributes{"ip": "1.1.1.1", "user": "sue"}}, `
+no policy applies: this request is admitted
+all does not apply: it is for requests with {route: none}, and route is absent
+away does not apply: it is for requests with {user: absent}, and user is present
+everybody does not apply: for every request, but members takes its place
+members does not apply: when {user: present}, but staff takes its place
+staff does not apply: when {user: s*}, but members takes its place
+`},
 		{"the key is that of the policy that is named", odd, policy.Request{Policy: "user", Key: "acme", Attributes: attributes{"tenant": "t"}}, `
 user applies: named by the request
   key     acme

@@ -18,7 +18,7 @@ var (
 	topGrammar    = grammar{known: []string{"version", "attributes", "units", "exempt", "policies"}}
 	policyGrammar = grammar{
 		known: []string{
-			"when", "key", "on_missing", "limits", "unlimited", "tiers", "overrides", "with", "cost", "shadow", "consistency", "sample",
+			"when", "key", "on_missing", "limits", "unlimited", "tiers", "overrides", "with", "replaces", "cost", "shadow", "consistency", "sample",
 			"on_unreachable", "on_owner_loss", "strict",
 		},
 		later: []string{"durable"},

@@ -58,6 +58,9 @@ func (s *Set) Match(req *Request, into []*Policy) ([]*Policy, error) {
 	return into[:begun+len(slices.Compact(found))], nil
 }
 
+// Replaces says whether any policy replaces another.
+func (s *Set) Replaces() bool { return s != nil && s.replaces }
+
 // matches says whether the policy is for a request.
 func (p *Policy) matches(req *Request) bool {
 	return p.when.holds(nil, req) && (p.not == nil || one(p.not, nil, req) < 0)

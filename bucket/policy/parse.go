@@ -41,7 +41,8 @@ const MaxTextBytes = 1 << 20
 // a key cannot be asked, and "on_owner_loss", replica (the default), empty or full, for when it was lost and another
 // takes over. See Unreachable and bucket.OwnerLoss.
 //
-// A policy may have a "with", the names of others that a request is decided by as well: see Policy.With.
+// A policy may have a "with", the names of others that a request is decided by as well, see Policy.With, and "replaces", those of others whose
+// place it takes, see Policy.Replaces.
 //
 // Beside the policies "attributes" may say of an attribute that it is an address ("ipv4" and "ipv6": how many bits count) or a secret
 // ("hash: true"), see Attribute; and "exempt", a list of mappings as in "when", which requests are never limited.
@@ -66,8 +67,8 @@ func Parse(name string, text []byte) (*Set, error) {
 	}
 	s.finish(r.Definition)
 	for i, p := range r.policies {
-		if index, text := s.wrongWith(s.byName[p.Name]); text != "" {
-			r.wrong(r.withs[i][place{"with", index}], "policy %s: %s", quoted(p.Name), text)
+		if at, text := s.wrongNames(s.byName[p.Name]); text != "" {
+			r.wrong(r.places[i][at], "policy %s: %s", quoted(p.Name), text)
 		}
 	}
 	if len(r.err.Problems) > 0 {
@@ -82,7 +83,7 @@ type reader struct {
 	Definition
 	file     string
 	policies []*Policy
-	withs    []map[place]*yaml.Node // where each policy has what
+	places   []map[place]*yaml.Node // where each policy has what
 	err      ParseError
 }
 

@@ -17,6 +17,8 @@ const (
 	MaxLimits = 16
 	// MaxWith bounds the policies that one is decided with.
 	MaxWith = 8
+	// MaxReplaces bounds the policies that one replaces.
+	MaxReplaces = 64
 	// MaxKeyParts bounds the attributes that form a key, and the parts of a key given outright.
 	MaxKeyParts = 16
 	// MaxNameBytes bounds the names of policies, limits and attributes.
@@ -54,6 +56,10 @@ type Policy struct {
 	// they are decided with in turn, and none is charged if one denies. They are MaxWith in all at the most. Their keys are read from
 	// the request's attributes, or from its key where this policy has the attribute.
 	With []string
+	// Replaces names other policies of the set whose place this one takes, MaxReplaces at the most: of requests that name no policy and that
+	// it is for, alone or decided together with others, those neither count nor deny. One that is itself replaced replaces others all the
+	// same. What is named by a request, or decided with such a policy, stays.
+	Replaces []string
 	// Weights multiply what a request costs by the value of an attribute.
 	Weights Weights
 	// Sample is how many checks of one key at one node share one decision, 2 to MaxSample, or 0 or 1 if each has its
@@ -169,10 +175,19 @@ func (p *Policy) validate(kinds map[string]Attribute) error {
 	return errors.Join(errs...)
 }
 
+// list is one of the lists of other policies that a policy has.
+type list struct {
+	field string
+	names []string
+}
+
+func (p *Policy) lists() [2]list { return [...]list{{"with", p.With}, {"replaces", p.Replaces}} }
+
 // named returns a deep copy of p in which every limit has a name.
 func (p *Policy) named() *Policy {
 	c := *p
 	c.Key, c.With, c.Not = slices.Clone(p.Key), slices.Clone(p.With), slices.Clone(p.Not)
+	c.Replaces = slices.Clone(p.Replaces)
 	c.Limits = namedLimits(p.Name, p.Limits)
 	c.Tiers, c.Overrides = maps.Clone(p.Tiers), maps.Clone(p.Overrides)
 	for _, plans := range []map[string]Plan{c.Tiers, c.Overrides} {
@@ -229,13 +244,18 @@ func (p *Policy) defects() []defect {
 	if p.OnMissing > MissingSkip {
 		add("on_missing", -1, "on_missing %d, want MissingRefuse, MissingDeny or MissingSkip", p.OnMissing)
 	}
-	for i, name := range p.With {
-		switch {
-		case name == p.Name:
-			add("with", i, "with: %s is the policy itself: leave it out", quoted(name))
-		case slices.Contains(p.With[:i], name):
-			add("with", i, "with: %s is named twice: leave one out", quoted(name))
+	for _, of := range p.lists() {
+		for i, name := range of.names {
+			switch {
+			case name == p.Name:
+				add(of.field, i, "%s: %s is the policy itself: leave it out", of.field, quoted(name))
+			case slices.Contains(of.names[:i], name):
+				add(of.field, i, "%s: %s is named twice: leave one out", of.field, quoted(name))
+			}
 		}
+	}
+	if n := len(p.Replaces); n > MaxReplaces {
+		add("replaces", 0, "replaces: %d policies, want at most %d", n, MaxReplaces)
 	}
 	if len(p.With) > 0 && p.Sample > 1 {
 		add("sample", -1, "sample: one check in %d, but it is decided with other policies, for which each is: leave the sample out", p.Sample)

@@ -68,7 +68,10 @@ func (r *reader) policy(name, n *yaml.Node) {
 		p.Weights = r.weights(v, where+"cost: ")
 	}
 	if v := m.values["with"]; v != nil {
-		r.with(v, where+"with: ", p, places)
+		p.With = r.others(v, where, "with", "ceiling", places)
+	}
+	if v := m.values["replaces"]; v != nil {
+		p.Replaces = r.others(v, where, "replaces", "everybody", places)
 	}
 	if v := m.values["when"]; v != nil {
 		p.When, p.Not = r.when(v, where+"when: ", true)
@@ -100,7 +103,7 @@ func (r *reader) policy(name, n *yaml.Node) {
 		r.wrong(name, "%s%s", where, wrong)
 	}
 	if len(r.err.Problems) == before {
-		r.policies, r.withs = append(r.policies, p), append(r.withs, places)
+		r.policies, r.places = append(r.policies, p), append(r.places, places)
 	}
 }
 
@@ -114,17 +117,18 @@ func (r *reader) complain(ds []defect, where string, places map[place]*yaml.Node
 	}
 }
 
-// with reads the policies that one is decided with.
-func (r *reader) with(n *yaml.Node, where string, p *Policy, places map[place]*yaml.Node) {
-	if !r.is(n, yaml.SequenceNode, where, "a list of policies, such as [ceiling]") {
-		return
+// others reads a list of other policies.
+func (r *reader) others(n *yaml.Node, where, field, example string, places map[place]*yaml.Node) (names []string) {
+	if where += field + ": "; !r.is(n, yaml.SequenceNode, where, "a list of policies, such as ["+example+"]") {
+		return nil
 	}
 	for _, name := range n.Content {
 		if r.isName(name, where) {
-			places[place{"with", len(p.With)}] = name
-			p.With = append(p.With, name.Value)
+			places[place{field, len(names)}] = name
+			names = append(names, name.Value)
 		}
 	}
+	return names
 }
 
 // place is a place in a policy, as a defect has it.

@@ -17,8 +17,10 @@ type Set struct {
 	sorted []*Policy
 	exempt []condition
 	match  matcher
-	text   string
-	made   Definition // of this, without the policies
+	// replaces says that some policy replaces another.
+	replaces bool
+	text     string
+	made     Definition // of this, without the policies
 }
 
 // Definition is what a Set is made of.
@@ -70,7 +72,7 @@ func (d Definition) Set() (*Set, error) {
 	}
 	s.finish(d)
 	for _, name := range s.names {
-		if _, text := s.wrongWith(s.byName[name]); text != "" {
+		if _, text := s.wrongNames(s.byName[name]); text != "" {
 			say("policy %s: %s", quoted(name), text)
 		}
 	}
@@ -93,17 +95,19 @@ func (s *Set) Definition() Definition {
 	return d
 }
 
-// wrongWith says what is wrong with the policies that one is decided with, and which of them, or "".
-func (s *Set) wrongWith(p *Policy) (index int, text string) {
-	for i, name := range p.With {
-		if s.byName[name] == nil {
-			return i, "with: " + s.unknown(name).Error()
+// wrongNames says what is wrong with the other policies that one names, and where, or "".
+func (s *Set) wrongNames(p *Policy) (at place, text string) {
+	for _, of := range p.lists() {
+		for i, name := range of.names {
+			if s.byName[name] == nil {
+				return place{of.field, i}, of.field + ": " + s.unknown(name).Error()
+			}
 		}
 	}
 	if n := len(p.with); n > MaxWith {
-		return 0, fmt.Sprintf("with: %d policies in all (%s), want at most %d", n, listed(p.with), MaxWith)
+		return place{"with", 0}, fmt.Sprintf("with: %d policies in all (%s), want at most %d", n, listed(p.with), MaxWith)
 	}
-	return -1, ""
+	return place{}, ""
 }
 
 // Together returns the names of all policies that a request is decided by beside this one. The policy is one of a Set, and the slice
@@ -118,6 +122,7 @@ func (s *Set) finish(d Definition) {
 		p := s.byName[name]
 		p.index, p.with = i, s.together(p)
 		p.prepare(d.Attributes, known)
+		s.replaces = s.replaces || len(p.Replaces) > 0
 		s.sorted = append(s.sorted, p)
 	}
 	s.exempt = d.Exempt.ready(d.Attributes)

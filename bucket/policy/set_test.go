@@ -44,6 +44,14 @@ func TestWith(t *testing.T) {
 		p.With = names
 		return p
 	}
+	replacing := func(p policy.Policy, names ...string) policy.Policy {
+		p.Replaces = names
+		return p
+	}
+	var lots []string
+	for i := range policy.MaxReplaces + 1 {
+		lots = append(lots, fmt.Sprint("r", i))
+	}
 	s := setOf(t, with(perSecond("user", 1, "user"), "tenant", "region"), with(perSecond("tenant", 1, "tenant"), "all", "region"),
 		perSecond("region", 1, "region"), with(perSecond("all", 1), "user"))
 	for name, want := range map[string]string{"user": "tenant region all", "tenant": "all region user", "region": "", "all": "user tenant region"} {
@@ -65,6 +73,10 @@ func TestWith(t *testing.T) {
 		{[]policy.Policy{with(perSecond("a", 1), "b", "b"), perSecond("b", 1)}, `policy "a": with: "b" is named twice: leave one out`},
 		{[]policy.Policy{with(perSecond("a", 1), "a")}, `policy "a": with: "a" is the policy itself: leave it out`},
 		{[]policy.Policy{with(perSecond("a", 1), "aa"), perSecond("ab", 1)}, `policy "a": with: unknown policy "aa": did you mean`},
+		{[]policy.Policy{replacing(perSecond("a", 1), "b", "b"), perSecond("b", 1)}, `policy "a": replaces: "b" is named twice: leave one out`},
+		{[]policy.Policy{replacing(perSecond("a", 1), "a")}, `policy "a": replaces: "a" is the policy itself: leave it out`},
+		{[]policy.Policy{replacing(perSecond("a", 1), "aa"), perSecond("ab", 1)}, `policy "a": replaces: unknown policy "aa": did you mean`},
+		{[]policy.Policy{replacing(perSecond("a", 1), lots...)}, `policy "a": replaces: 65 policies, want at most 64`},
 		{append(many, with(perSecond("a", 1), names...)), `policy "a": with: 9 policies in all`},
 		{[]policy.Policy{{Name: "a", Sample: 2, With: []string{"b"}, Limits: perSecond("a", 9).Limits}, perSecond("b", 1)},
 			`policy "a": sample: one check in 2, but it is decided with other policies`},
@@ -74,9 +86,11 @@ func TestWith(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"with: [tenat]":  `limits.yaml:4:46: policy "a": with: unknown policy "tenat": did you mean "tenant"?`,
-		"with: tenant":   `with: a single value here: want a list of policies, such as [ceiling]`,
-		"with: [{a: b}]": `with: a mapping here: want a name`,
+		"with: [tenat]":     `limits.yaml:4:46: policy "a": with: unknown policy "tenat": did you mean "tenant"?`,
+		"with: tenant":      `with: a single value here: want a list of policies, such as [ceiling]`,
+		"replaces: [tenat]": `limits.yaml:4:50: policy "a": replaces: unknown policy "tenat": did you mean "tenant"?`,
+		"replaces: tenant":  `replaces: a single value here: want a list of policies, such as [everybody]`,
+		"with: [{a: b}]":    `with: a mapping here: want a name`,
 	} {
 		_, err := policy.Parse("limits.yaml", []byte("version: 1\npolicies:\n  tenant: {key: [], limits: [{rate: 1/s}]}\n"+
 			"  a: {key: [], limits: [{rate: 1/s}], "+text+"}\n"))

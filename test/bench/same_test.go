@@ -20,7 +20,7 @@ domain: shop
 descriptors:
   - key: tier
     value: free
-    rate_limit: {unit: day, requests_per_unit: 7}
+    rate_limit: {unit: day, requests_per_unit: 7, name: everybody}
   - key: tier
     value: gold
     descriptors:
@@ -40,6 +40,8 @@ descriptors:
   - key: path
     value: /api/v1/login
     rate_limit: {unit: year, requests_per_unit: 4}
+  - key: vip
+    rate_limit: {unit: day, requests_per_unit: 30, replaces: [{name: everybody}, {name: nobody}]}
   - key: closed
     rate_limit: {unit: day, requests_per_unit: 0}
   - key: tried
@@ -52,7 +54,7 @@ var entries = [][]string{
 	{"tier", "free"}, {"tier", "gold"}, {"tier", "silver"}, {"tier", "iron"},
 	{"tier", "gold", "user", "ann"}, {"tier", "gold", "user", "bob"}, {"tier", "gold", "user", "root"}, {"tier", "free", "user", "ann"},
 	{"path", "/api/v1/login"}, {"path", "/api/v1/x"}, {"path", "/api/v2/y"}, {"path", "/api/"}, {"path", "/other"},
-	{"closed", "x"}, {"tried", "y"}, {"user", "ann"}, {"tier", "silver", "path", "/api/"},
+	{"closed", "x"}, {"tried", "y"}, {"vip", "a"}, {"vip", "b"}, {"user", "ann"}, {"tier", "silver", "path", "/api/"},
 }
 
 func descriptorOf(pairs []string) *common.RateLimitDescriptor {

@@ -1,6 +1,8 @@
 package envoyimport
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +118,7 @@ domain: edge
 descriptors:
   - {key: a, value: x, rate_limit: {name: strict, requests_per_unit: 5, unit: second}}
   - {key: b, value: y, rate_limit: {replaces: [{name: strict}], requests_per_unit: 10, unit: second}}
-`, asked: []asked{of("5/s", "a", "x"), of("10/s", "b", "y")}, notes: []string{"config.yaml:5: replaces: the limit \"strict\" is not lifted"}},
+`, asked: []asked{of("5/s", "a", "x"), of("10/s", "b", "y")}},
 
 		"metrics": {text: `
 domain: edge
@@ -248,6 +250,34 @@ func wantNotes(t *testing.T, got []Note, want []string) {
 			t.Errorf("note %s, want %s", got[i], want[i])
 		}
 	}
+}
+
+// TestReplaces: a policy replaces those whose limits have the names, in its domain only, and names that nobody has are none.
+func TestReplaces(t *testing.T) {
+	set, res := imported(t, `
+domain: edge
+descriptors:
+  - {key: a, value: x, rate_limit: {name: strict, requests_per_unit: 5, unit: second}}
+  - {key: a, value: z, rate_limit: {name: strict, requests_per_unit: 6, unit: second, replaces: [{name: nobody}]}}
+  - {key: a, value: free, rate_limit: {name: strict, unlimited: true}}
+  - {key: b, value: y, rate_limit: {replaces: [{name: strict}, {name: far}], requests_per_unit: 10, unit: second}}
+  - {key: b, value: free, rate_limit: {replaces: [{name: strict}], unlimited: true}}
+`)
+	for name, want := range map[string][]string{
+		"edge.a=x": nil, "edge.a=z": nil, "edge.b=y": {"edge.a=x", "edge.a=z"}, "edge.b=free": {"edge.a=x", "edge.a=z"},
+	} {
+		p, err := set.Policy(name)
+		if err != nil || !slices.Equal(p.Replaces, want) {
+			t.Errorf("%s: %v %v, want %v", name, err, p.Replaces, want)
+		}
+	}
+	wantNotes(t, res.Notes, nil)
+	many := "domain: edge\ndescriptors:\n  - {key: b, rate_limit: {replaces: [{name: s}], requests_per_unit: 1, unit: day}}\n"
+	for i := range policy.MaxReplaces + 1 {
+		many += fmt.Sprintf("  - {key: a, value: v%d, rate_limit: {name: s, requests_per_unit: 1, unit: day}}\n", i)
+	}
+	_, res = imported(t, many)
+	wantNotes(t, res.Notes, []string{"config.yaml:3: replaces: 65 limits have the names that it replaces, and here one replaces at most 64"})
 }
 
 // TestGolden shows what is written, in full.

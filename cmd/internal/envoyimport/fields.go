@@ -200,8 +200,7 @@ func (r *reader) replaces(f field, l *limit, where string) {
 		case name == l.name:
 			r.wrong(one, "%s%s is its own name: leave it out", where, quoted(name))
 		default:
-			r.note(f.at, true, "replaces", fmt.Sprintf("the limit %s is not lifted by another descriptor of the request, so both apply: "+
-				"have Envoy send one descriptor with all entries, and give that a policy", quoted(name)))
+			l.replaces = append(l.replaces, name)
 		}
 	}
 }

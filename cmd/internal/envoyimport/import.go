@@ -60,6 +60,7 @@ func Import(files []File) (*Result, error) {
 	head := "Policies for what Envoy sends, imported from " + strings.Join(names, ", ") + ".\n" +
 		"Each is one rule of Envoy's rate limit service, and is for descriptors of just its entries.\n" +
 		"If the values of a key are secrets, say so: attributes: {api_key: {hash: true}}"
+	tooMany := name(all)
 	text, err := write(head, all)
 	if err != nil {
 		return nil, err
@@ -71,5 +72,5 @@ func Import(files []File) (*Result, error) {
 	if _, err := policy.Parse("the policies", text); err != nil { // one who imports has no use for them then
 		return nil, fmt.Errorf("what was imported is no file of policies, which is a fault of the import: %w", err)
 	}
-	return &Result{Policies: text, Notes: r.notes}, nil
+	return &Result{Policies: text, Notes: append(r.notes, tooMany...)}, nil
 }

@@ -18,7 +18,8 @@ type limit struct {
 	name      string
 	unlimited bool
 	count     uint32
-	unit      string // a key of periods
+	unit      string   // a key of periods
+	replaces  []string // names of other limits of the domain
 }
 
 // periods are the units, as a rate has them. A month and a year are spans of the service, and not of the calendar.
@@ -75,6 +76,9 @@ func first(text string) int {
 type rule struct {
 	domain string
 	way    []step
+	// Of its policy, once all rules are known:
+	name     string
+	replaces []string
 }
 
 type step struct {
@@ -89,7 +93,7 @@ func rules(domain string, way []step, level []*descriptor) (all []rule) {
 	for _, d := range level {
 		here := append(way[:len(way):len(way)], step{d, d.before(level)})
 		if d.limit != nil {
-			all = append(all, rule{domain, here})
+			all = append(all, rule{domain: domain, way: here})
 		}
 		all = append(all, rules(domain, here, d.children)...)
 	}

@@ -15,14 +15,11 @@ import (
 )
 
 // writer makes a file of policies.
-type writer struct {
-	policies *yaml.Node
-	taken    map[string]bool // names
-}
+type writer struct{ policies *yaml.Node }
 
 // write returns the file of policies of these rules.
 func write(head string, all []rule) ([]byte, error) {
-	w := writer{policies: mapped(0), taken: map[string]bool{}}
+	w := writer{policies: mapped(0)}
 	for i := range all {
 		w.rule(&all[i])
 	}
@@ -80,7 +77,10 @@ func (w *writer) rule(r *rule) {
 		limits.Content = append(limits.Content, d.limit.node())
 		p.Content = append(p.Content, word("limits"), limits)
 	}
-	name := word(w.name(r))
+	if len(r.replaces) > 0 {
+		p.Content = append(p.Content, word("replaces"), listed(r.replaces...))
+	}
+	name := word(r.name)
 	name.HeadComment = plain(fmt.Sprintf("%s:%d", d.file, d.line), true)
 	if u := d.limit.unit; u == "month" || u == "year" {
 		name.HeadComment += fmt.Sprintf("\nAs in Envoy's service its %s is a span of days since 1970. One of the calendar is quota: %d/%s.", u, d.limit.count, u)
@@ -97,23 +97,6 @@ func (l *limit) node() *yaml.Node {
 	rate := strconv.FormatUint(uint64(l.count), 10) + "/" + periods[l.unit]
 	n.Content = append(n.Content, word("algorithm"), word("fixed_window"), word("rate"), word(rate))
 	return n
-}
-
-// name returns the name of the policy of a rule: its domain and the way to it. Buckets are told apart by it, so it must not depend on what
-// other rules there are, but where two would have the same.
-func (w *writer) name(r *rule) string {
-	text := []string{r.domain}
-	for _, s := range r.way {
-		text = append(text, s.text())
-	}
-	whole := plain(strings.Join(text, "."), false)
-	name := whole[:min(len(whole), policy.MaxNameBytes)]
-	for i := 2; w.taken[name]; i++ {
-		end := "~" + strconv.Itoa(i)
-		name = whole[:min(len(whole), policy.MaxNameBytes-len(end))] + end
-	}
-	w.taken[name] = true
-	return name
 }
 
 // plain replaces what can't be in a name, or in a line of a comment.
