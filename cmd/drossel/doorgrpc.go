@@ -31,12 +31,7 @@ const (
 
 // openGRPC makes the server of gRPC.
 func (f *serveFlags) openGRPC(d *doors, n *node.Node) {
-	options := append(door.Options(f.authenticate),
-		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.ConnectionTimeout(shakeHands),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silent, Timeout: pingTimeout, MaxConnectionAge: maxAge, MaxConnectionAgeGrace: grace}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
-	)
-	d.grpc = grpc.NewServer(options...)
+	d.grpc = grpc.NewServer(append(door.Options(f.authenticate), bounds(maxAge, grace)...)...)
 	if lim := d.limiter(door.GRPC, n); lim != nil {
 		api.Register(d.grpc, lim, f.node.Logger)
 	}
@@ -46,4 +41,13 @@ func (f *serveFlags) openGRPC(d *doors, n *node.Node) {
 	}
 	d.health = api.RegisterHealth(d.grpc)
 	api.RegisterReflection(d.grpc)
+}
+
+// bounds are the options by which no client holds more than that, with connections that are ended after age and grace.
+func bounds(age, grace time.Duration) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.ConnectionTimeout(shakeHands),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silent, Timeout: pingTimeout, MaxConnectionAge: age, MaxConnectionAgeGrace: grace}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+	}
 }
