@@ -184,6 +184,9 @@ func (l Limit) Append(b []byte) []byte {
 	if l.Tag != 0 {
 		loss |= hasTag
 	}
+	if l.Durable {
+		loss |= isDurable
+	}
 	b = append(b, byte(l.Algorithm), loss)
 	if l.Tag != 0 {
 		b = binary.AppendUvarint(b, l.Tag)
@@ -206,8 +209,11 @@ func (l Limit) Append(b []byte) []byte {
 	return b
 }
 
-// hasTag is a bit beside the rule for the loss of an owner.
-const hasTag = 0x80
+// These are bits beside the rule for the loss of an owner.
+const (
+	hasTag    = 0x80
+	isDurable = 0x40
+)
 
 // maxZone bounds the name of a time zone.
 const maxZone = 64
@@ -218,7 +224,8 @@ func ReadLimit(b []byte) (l Limit, rest []byte, err error) {
 	r := numbers{b: b}
 	var loss byte
 	l.Algorithm, loss = Algorithm(r.byte()), r.byte()
-	if l.OwnerLoss = OwnerLoss(loss &^ hasTag); loss&hasTag != 0 {
+	l.Durable = loss&isDurable != 0
+	if l.OwnerLoss = OwnerLoss(loss &^ (hasTag | isDurable)); loss&hasTag != 0 {
 		if l.Tag = r.uvarint(); l.Tag == 0 {
 			r.fail("a tag that is none")
 		}

@@ -46,6 +46,8 @@ type Limit struct {
 	// OwnerLoss says what a bucket holds whose owner was lost. It changes no arithmetic: it travels with the limit to
 	// whoever has to know.
 	OwnerLoss OwnerLoss
+	// Durable says that what was taken is kept on disk, however short the window is: see IsDurable. It changes no arithmetic.
+	Durable bool
 	// Zone is the time zone of a calendar window, by its name in the IANA database, such as "Europe/Berlin". "" is UTC.
 	Zone string
 	// Tag tells the limit from others of its group, now and when the group has other limits: what was taken stays with the tag. 0 is
@@ -162,6 +164,13 @@ func (l Limit) Most() int64 {
 	}
 	return l.Burst
 }
+
+// DurableWindow is how long a window is of which it matters to forget what was taken when all nodes end at once.
+const DurableWindow = time.Hour
+
+// IsDurable says whether what was taken is to be kept on disk, where there is one: because the limit says so, or because its window is
+// DurableWindow or longer.
+func (l Limit) IsDurable() bool { return l.Durable || l.Window() >= DurableWindow }
 
 // Window is what RateLimit-Policy calls the window of a quota: the length of a window, of a month 31 days and of a year 366.
 // Of a token bucket it is the time in which an empty one becomes full, burst / rate, and of a pacer that in which a full queue

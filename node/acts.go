@@ -14,10 +14,15 @@ func (g *governor) carryOut(now bucket.Instant, a ownership.Act) {
 	n, s := g.node, &g.shelves
 	switch a := a.(type) {
 	case *ownership.Open:
-		g.estates[a.Partition].open = true
-		n.owned.Open(a.Partition, a.Claim.Term)
-		g.parking.free(a.Partition)
+		if r := g.estates[a.Partition].restoring; r != nil {
+			r.open, r.term = true, a.Claim.Term
+			return
+		}
+		g.openPartition(a.Partition, a.Claim.Term)
 	case *ownership.Pause:
+		if r := g.estates[a.Partition].restoring; r != nil {
+			r.open = false
+		}
 		g.estates[a.Partition].open = false
 		n.owned.Close(a.Partition)
 	case *ownership.Mint:
@@ -27,10 +32,13 @@ func (g *governor) carryOut(now bucket.Instant, a ownership.Act) {
 			s.move(a.Partition, kept, held)
 		case ownership.Nothing:
 			s.clear(a.Partition, held)
+			g.restore(a.Partition, a.Founding)
 		}
 		s.clear(a.Partition, kept)
 		if !a.Founding {
-			n.owned.TakenOver(a.Partition, n.clock.Now())
+			if g.estates[a.Partition].restoring == nil {
+				n.owned.TakenOver(a.Partition, n.clock.Now())
+			}
 			if a.From == ownership.Nothing {
 				n.askOffer(a.Partition)
 			}

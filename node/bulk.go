@@ -135,7 +135,7 @@ func (n *Node) serveBulk(from transport.Hello, s transport.Stream) error {
 		if err != nil {
 			return err
 		}
-		if c.Method != transport.SetEntries {
+		if c.Method != transport.SetEntries && c.Method != transport.GetSaved {
 			if err := answer(c); err != nil {
 				return err
 			}
@@ -176,6 +176,9 @@ func (n *Node) answerCall(from transport.Hello, c transport.Call) bulkReply {
 		return bulkReply{body, err}
 	case transport.GetEntries:
 		body, err := n.giveCall(c.Body)
+		return bulkReply{body, err}
+	case transport.GetSaved:
+		body, err := n.giveSaved(c.Body)
 		return bulkReply{body, err}
 	case transport.CompareEditions:
 		body, err := n.compared(from, c.Body)

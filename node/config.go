@@ -66,6 +66,9 @@ type Config struct {
 	// Store keeps what has to outlive the node: editions of policies that were applied. Nil keeps nothing; a node that starts
 	// takes them from the others.
 	Store Store
+	// Groups keeps what was taken of durable limits, for when all nodes end at once. Nil keeps nothing. Give it to all nodes or to none:
+	// one without it begins with nothing.
+	Groups GroupStore
 
 	// Ring are the parameters of placement, the same on every node for a cluster's whole life.
 	Ring ring.Params

@@ -11,10 +11,11 @@ import (
 	"github.com/drossel-dev/drossel/transport"
 )
 
-// changes are the groups of a held partition that have changed since they were last sent, for each who is sent them.
+// changes are the groups of a held partition that have changed since they were last sent, or written, for each who is sent them and for the disk.
 type changes struct {
 	copy   map[bucket.ID]struct{} // to the successor
 	stream map[bucket.ID]struct{} // to the next owner; nil while there is none
+	disk   map[bucket.ID]struct{} // nil until all have been written once
 }
 
 // collect asks the table which groups of a partition have changed. The governor is locked.
@@ -28,6 +29,9 @@ func (g *governor) collect(part int) {
 		if e.changed.stream != nil {
 			e.changed.stream[id] = struct{}{}
 		}
+		if e.changed.disk != nil {
+			e.changed.disk[id] = struct{}{}
+		}
 	}
 }
 
@@ -40,9 +44,13 @@ func (g *governor) track(part int) {
 	}
 }
 
-// untrack ends it, because nobody is sent them.
+// untrack ends it, because nobody is sent them, unless they are written to disk.
 func (g *governor) untrack(part int) {
-	if e := g.estates[part]; e.tracked && e.changed.stream == nil {
+	switch e := g.estates[part]; {
+	case !e.tracked || e.changed.stream != nil:
+	case e.changed.disk != nil:
+		clear(e.changed.copy)
+	default:
 		e.tracked, e.changed = false, changes{}
 		g.node.owned.Track(part, false)
 	}

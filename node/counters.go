@@ -75,6 +75,7 @@ type counters struct {
 	words, wordBytes, putBytes, short          atomic.Uint64
 	debtsDropped, debtsSettled                 atomic.Uint64
 	storeDropped, storeSettled                 atomic.Uint64
+	savedBytes, unsaved, restored              atomic.Uint64
 	faultNotOwner, faultFull, faultUnreachable atomic.Uint64
 	otherLimits                                atomic.Uint64
 	forwardLatency                             histogram
@@ -175,6 +176,8 @@ type Stats struct {
 	DebtsSettled, DebtsDropped uint64
 	// Strict is about limits that Redis decides.
 	Strict StrictStats
+	// Durable is about limits that outlive the end of all nodes.
+	Durable DurableStats
 	// Purses is the number of groups of other owners that this node has a lease or a deny lease of.
 	Purses int
 	// LeaseRequestsSent are renewals, returns, first requests and repeated ones that it sent to owners,
@@ -192,6 +195,10 @@ type Stats struct {
 	// LinksUp is how many of the other members are connected.
 	LinksUp int
 }
+
+// DurableStats is about the disk: SavedBytes of groups were written, Unsaved times they could not be, and Restored groups were read when
+// nobody had them in memory.
+type DurableStats struct{ SavedBytes, Unsaved, Restored uint64 }
 
 // StrictStats is what is owed to Redis, of what was admitted while it could not be asked: DebtsOpen groups are. Settled debits were charged,
 // and what was admitted of Dropped checks never will be, for too many groups were owed.
@@ -254,6 +261,7 @@ func (n *Node) Stats() Stats {
 		OtherLimits: c.otherLimits.Load(),
 		DebtsOpen:   int(n.debts.count.Load()), DebtsSettled: c.debtsSettled.Load(), DebtsDropped: c.debtsDropped.Load(),
 		Strict:            StrictStats{int(n.storeDebts.count.Load()), c.storeSettled.Load(), c.storeDropped.Load()},
+		Durable:           DurableStats{c.savedBytes.Load(), c.unsaved.Load(), c.restored.Load()},
 		Purses:            int(n.purses.count.Load()),
 		LeaseRequestsSent: c.leasesSent.Load(), LeaseRequestsReceived: c.leasesReceived.Load(),
 		ForwardLatency: c.forwardLatency.snapshot(),

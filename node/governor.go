@@ -18,6 +18,7 @@ type governor struct {
 	authority atomic.Int64 // until when what is open may be decided, on the node's timer
 	outcast   atomic.Bool  // there has been no authority for long: nobody need wait for it
 	wake      chan struct{}
+	restores  chan struct{} // some partition waits for what was on disk
 
 	mu      sync.Mutex // guards the machine, and:
 	machine *ownership.Machine
@@ -46,13 +47,15 @@ type estate struct {
 	round   uint64         // the last in which there may have been one
 	unsent  bucket.Instant // when it was seen that something had changed which no copy has; 0 if there is nothing
 	begun   bucket.Instant
+	// restoring is not nil while the partition waits for what was on disk.
+	restoring *restoration
 }
 
 // governInterval is how often a machine is told the time.
 const governInterval = 10 * time.Millisecond
 
 func (n *Node) newGovernor() *governor {
-	g := &governor{node: n, wake: make(chan struct{}, 1), estates: make([]*estate, n.cfg.Ring.Partitions),
+	g := &governor{node: n, wake: make(chan struct{}, 1), restores: make(chan struct{}, 1), estates: make([]*estate, n.cfg.Ring.Partitions),
 		staging: make(map[int]ownership.Claim), copying: make(map[int]*gathering),
 		senders: make(map[string]bool)}
 	g.shelves = newShelves(n)

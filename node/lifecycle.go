@@ -40,9 +40,16 @@ func (n *Node) Start(ctx context.Context) error {
 	if n.governor == nil {
 		n.setState(ring.Active)
 		n.look()
+		n.restoreAlone()
 	} else {
 		n.meet()
 		run = append(run, n.governor.run, n.governor.copyChanges, n.settle)
+		if n.cfg.Groups != nil {
+			run = append(run, n.governor.restoreGroups)
+		}
+	}
+	if n.cfg.Groups != nil {
+		run = append(run, n.keepGroups)
 	}
 	if n.cfg.Strict != nil {
 		run = append(run, n.settleStore, n.keepChunks, n.giveAllBack, n.giveAllBack, n.giveAllBack)
@@ -303,5 +310,7 @@ func (n *Node) Close() error {
 	n.viewing.Unlock()
 	err := errors.Join(n.membership.Close(), n.network.Close())
 	n.goroutines.Wait()
+	n.saver.again = time.Time{}
+	n.saveGroups()
 	return err
 }

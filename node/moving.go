@@ -24,6 +24,9 @@ const (
 // stream brings a partition to its next owner: everything, then what has changed meanwhile, and when that is little the
 // partition is frozen and the rest follows. It ends with ctx, or when all is there.
 func (g *governor) stream(ctx context.Context, a *ownership.Stream) {
+	if !g.awaitRestored(ctx, a.Partition) {
+		return
+	}
 	head := ownership.Put{Snapshot: ownership.Snapshot{Partition: a.Partition, Claim: a.Claim}, Stage: true, For: a.To}
 	for ctx.Err() == nil {
 		if g.streamOnce(ctx, a, head) {

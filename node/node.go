@@ -81,6 +81,8 @@ type Node struct {
 	entering   sync.Mutex // held while entries of the limits store are numbered
 	savings    savings
 	offers     offers
+	saver      saver
+	saved      saved
 	purses     purses
 	pursesWake chan struct{}
 	serving    sync.Mutex // guards:
@@ -140,6 +142,7 @@ func New(cfg Config) (*Node, error) {
 		pursesWake: make(chan struct{}, 1),
 		savings:    savings{place: make(chan struct{}, 1), waiting: make(map[bucket.ID]table.Entry)},
 		offers:     offers{wake: make(chan struct{}, 1)},
+		saver:      saver{place: make(chan struct{}, 1), tracked: make([]bool, cfg.Ring.Partitions)},
 		relook:     make(chan struct{}, 1),
 		timer:      newMachineClock(),
 	}

@@ -29,6 +29,8 @@ const (
 	SetEntries Method = 9
 	// GetEntries names keys; the reply has their entries.
 	GetEntries Method = 10
+	// GetSaved names partitions; the reply has what is on the disk of the node that is called of their groups.
+	GetSaved Method = 11
 )
 
 // Call is a request on the bulk stream.

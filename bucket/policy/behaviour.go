@@ -15,6 +15,7 @@ type behaviour struct {
 	onUnreachable Unreachable
 	onOwnerLoss   bucket.OwnerLoss
 	shadow        bool
+	durable       bool
 	sample        int        // one check in so many, 0 if nothing was said, or unread
 	sampleAt      *yaml.Node // where that was said, if anywhere
 }
@@ -38,6 +39,9 @@ func (r *reader) behaviour(m *mapping, where string, otherwise behaviour) behavi
 	}
 	if v := m.values["shadow"]; v != nil {
 		b.shadow = r.yes(v, where+"shadow: ")
+	}
+	if v := m.values["durable"]; v != nil {
+		b.durable = r.yes(v, where+"durable: ")
 	}
 	if v := m.values["sample"]; v != nil {
 		b.sample, b.sampleAt = r.sample(v, where), v

@@ -335,7 +335,7 @@ f:12:17: policy "b": limit 1: rate "x", byte 2: want COUNT/PERIOD, such as "10/m
 f:13:34: policy "b": limit 2: unknown consistency "drect": did you mean "direct"?
 f:13:49: policy "b": limit 2: sample "0%": want at least 0.1%
 f:14:9: policy "b": limit 3: a single value here: ` +
-		`want fields: name, unit, rate, burst, quota, zone, overage, algorithm, max_wait, max_queue, when, shadow, consistency, sample, on_unreachable, on_owner_loss`
+		`want fields: name, unit, rate, burst, quota, zone, overage, algorithm, max_wait, max_queue, when, shadow, consistency, sample, on_unreachable, on_owner_loss, durable`
 	_, err := policy.Parse("f", []byte(text))
 	if err == nil {
 		t.Fatal("want an error")

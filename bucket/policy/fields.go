@@ -8,27 +8,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// grammar says which fields a mapping may have.
-type grammar struct {
-	known []string // in the order in which they are asked for
-	later []string // of the language, but of a later version
-}
+// grammar says which fields a mapping may have, in the order in which they are asked for.
+type grammar struct{ known []string }
 
 var (
 	topGrammar    = grammar{known: []string{"version", "attributes", "units", "exempt", "policies"}}
 	policyGrammar = grammar{
 		known: []string{
 			"when", "key", "on_missing", "limits", "unlimited", "tiers", "overrides", "with", "replaces", "cost", "shadow", "consistency", "sample",
-			"on_unreachable", "on_owner_loss", "strict",
+			"on_unreachable", "on_owner_loss", "durable", "strict",
 		},
-		later: []string{"durable"},
 	}
 	limitGrammar = grammar{
 		known: []string{
 			"name", "unit", "rate", "burst", "quota", "zone", "overage", "algorithm", "max_wait", "max_queue", "when", "shadow",
-			"consistency", "sample", "on_unreachable", "on_owner_loss",
+			"consistency", "sample", "on_unreachable", "on_owner_loss", "durable",
 		},
-		later: []string{"durable"},
 	}
 	planGrammar      = grammar{known: []string{"limits", "unlimited"}}
 	attributeGrammar = grammar{known: []string{"ipv4", "ipv6", "hash"}}
@@ -67,9 +62,6 @@ func (r *reader) mapping(n *yaml.Node, where string, g grammar) *mapping {
 		}
 		near := nearest(name.Value, g.known)
 		switch {
-		case slices.Contains(g.later, name.Value):
-			near = nil
-			r.wrong(name, "%sfield %q is not known to this version: leave it out", where, name.Value)
 		case len(near) > 0:
 			r.wrong(name, "%sunknown field %s: did you mean %s?", where, quoted(name.Value), strings.Join(near, " or "))
 		default:

@@ -39,7 +39,8 @@ const MaxTextBytes = 1 << 20
 //
 // Both may have rules for failures as well: "on_unreachable", local (the default), deny or allow, for when the owner of
 // a key cannot be asked, and "on_owner_loss", replica (the default), empty or full, for when it was lost and another
-// takes over. See Unreachable and bucket.OwnerLoss.
+// takes over. See Unreachable and bucket.OwnerLoss. "durable": true keeps what was taken on disk, as is done anyway with windows of an hour or
+// more: see bucket.Limit.IsDurable.
 //
 // A policy may have a "with", the names of others that a request is decided by as well, see Policy.With, and "replaces", those of others whose
 // place it takes, see Policy.Replaces.
@@ -47,8 +48,7 @@ const MaxTextBytes = 1 << 20
 // Beside the policies "attributes" may say of an attribute that it is an address ("ipv4" and "ipv6": how many bits count) or a secret
 // ("hash: true"), see Attribute; and "exempt", a list of mappings as in "when", which requests are never limited.
 //
-// Reading is strict: an unknown or repeated field, an anchor, alias, tag or merge key is an error, as is a field of a
-// later version.
+// Reading is strict: an unknown or repeated field, an anchor, alias, tag or merge key is an error.
 //
 // The error is a *ParseError that holds all that is wrong, with line and column. Of text that is not YAML it holds the
 // first place only, for the rest cannot be read.

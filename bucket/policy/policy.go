@@ -323,9 +323,9 @@ func (p *Policy) limitDefects() (ds []defect) {
 func (p *Policy) repeats(i int) string {
 	l := p.Limits[i]
 	unit := unitOf(l.Unit)
-	l.OwnerLoss = 0
+	l.OwnerLoss, l.Durable = 0, false
 	for j, before := range p.Limits[:i] {
-		before.OwnerLoss = 0 // two that differ in a rule for failures are the same limit twice
+		before.OwnerLoss, before.Durable = 0, false // two that differ in a rule for failures are the same limit twice
 		switch {
 		case before.Name == l.Name:
 			return fmt.Sprintf("limit %d has the name %s of limit %d: give each its own", i+1, quoted(l.Name), j+1)

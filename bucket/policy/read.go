@@ -240,6 +240,7 @@ func (r *reader) limit(n *yaml.Node, where string, said behaviour) (l Limit, b b
 	l.Limit = r.numbers(m, where)
 	b = r.behaviour(m, where, said)
 	l.Consistency, l.OnUnreachable, l.OwnerLoss, l.Shadow = b.consistency, b.onUnreachable, b.onOwnerLoss, b.shadow
+	l.Durable = b.durable
 	return l, b, len(r.err.Problems) == before
 }
 

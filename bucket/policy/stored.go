@@ -185,7 +185,7 @@ func namesOf(limits []Limit) (names []string) {
 
 // behaviourOf is how checks of a limit are decided, to hold for another where that says nothing.
 func behaviourOf(l *Limit) behaviour {
-	return behaviour{consistency: l.Consistency, onUnreachable: l.OnUnreachable, onOwnerLoss: l.OwnerLoss}
+	return behaviour{consistency: l.Consistency, onUnreachable: l.OnUnreachable, onOwnerLoss: l.OwnerLoss, durable: l.Durable}
 }
 
 // field returns the value of a field of a mapping, or nil.

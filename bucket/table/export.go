@@ -48,17 +48,25 @@ const exportAtOnce = 64
 // Groups that are full are written like others: Sweep first if they are many. The partition is locked for a moment at a
 // time; to have all groups as of one instant, Close it first.
 func (t *Table) Export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
-	return t.export(part, ids, now, b, maxBytes, blobVersion)
+	return t.export(part, ids, now, b, maxBytes, exporter{version: blobVersion})
+}
+
+// ExportDurable is Export of those groups of which some limit is durable (bucket.Limit.IsDurable), without entries. groups is how many the
+// blob has.
+func (t *Table) ExportDurable(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken, groups int) {
+	x := exporter{version: blobVersion, durable: true, groups: &groups}
+	blob, taken = t.export(part, ids, now, b, maxBytes, x)
+	return blob, taken, groups
 }
 
 // ExportWithoutEntries is Export in the form that importers read who do not know of the limits store.
 func (t *Table) ExportWithoutEntries(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int) (blob []byte, taken int) {
-	return t.export(part, ids, now, b, maxBytes, blobWithoutEntries)
+	return t.export(part, ids, now, b, maxBytes, exporter{version: blobWithoutEntries})
 }
 
-func (t *Table) export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int, version byte) (blob []byte, taken int) {
+func (t *Table) export(part int, ids []bucket.ID, now bucket.Instant, b []byte, maxBytes int, x exporter) (blob []byte, taken int) {
 	p := &t.parts[part]
-	x := exporter{table: t, now: now, blob: b, version: version, refs: make(map[*Group]uint64), texts: make(map[string]uint64)}
+	x.table, x.now, x.blob, x.refs, x.texts = t, now, b, make(map[*Group]uint64), make(map[string]uint64)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.begin(p)
@@ -84,6 +92,8 @@ type exporter struct {
 	version byte
 	refs    map[*Group]uint64
 	texts   map[string]uint64
+	durable bool // only what is
+	groups  *int // if not nil, counts
 }
 
 func (x *exporter) begin(p *partition) {
@@ -98,7 +108,7 @@ func (x *exporter) begin(p *partition) {
 
 // add writes the entry of an id and its group, if there are such: more than one if its limits have no tags and were more or fewer before.
 func (x *exporter) add(p *partition, id bucket.ID) {
-	if p.stored != nil && x.version == blobVersion {
+	if p.stored != nil && x.version == blobVersion && !x.durable {
 		if e, ok := p.stored.by[id]; ok {
 			x.entry(id, e)
 		}
@@ -112,6 +122,12 @@ func (x *exporter) add(p *partition, id bucket.ID) {
 
 func (x *exporter) slot(p *partition, w []uint64) {
 	g := x.table.limits.at(unpack(w[2]))
+	if x.durable && !g.durable {
+		return
+	}
+	if x.groups != nil {
+		*x.groups++
+	}
 	x.table.refill(p, w, g, x.now)
 	lent := w[2]&(hotFlag|heldFlag) != 0
 	x.limits(g, lent)

@@ -26,7 +26,8 @@ type Limits struct {
 	groups  []*Group // by index; nil where free
 	free    []uint32
 	max     int
-	counted int // of them not by entries: those are as many as there are texts in use, which clients do not choose
+	durable atomic.Int64 // of them, groups that are
+	counted int          // of them not by entries: those are as many as there are texts in use, which clients do not choose
 
 	sharing sync.Mutex // guards:
 	texts   map[string]string
@@ -51,6 +52,7 @@ type Group struct {
 	// the most.
 	startsEmpty bool
 	reserve     int64
+	durable     bool // some limit is
 }
 
 // NewLimits returns a table for at most max different groups, those by entries of the limits store not counted.
@@ -121,6 +123,7 @@ func (ls *Limits) intern(limits []bucket.Limit, entry uint64, bounded bool) (*Gr
 		g.limits[i] = l.Reduced()
 		g.startsEmpty = g.startsEmpty || startsEmpty(&l)
 		g.tagged = g.tagged || l.Tag != 0
+		g.durable = g.durable || l.IsDurable()
 		if l.IsLogged() {
 			g.logs++
 		}
@@ -128,6 +131,9 @@ func (ls *Limits) intern(limits []bucket.Limit, entry uint64, bounded bool) (*Gr
 	g.plain = len(limits) == 1 && limits[0].Algorithm == bucket.TokenBucket
 	if g.startsEmpty && bucket.Lends(limits) {
 		g.reserve = lease.TermsOf(limits).Lendable()
+	}
+	if g.durable {
+		ls.durable.Add(1)
 	}
 	g.refs.Store(1)
 	ls.groups[index] = g
@@ -141,6 +147,9 @@ func (ls *Limits) Len() int {
 	defer ls.mu.RUnlock()
 	return len(ls.byText)
 }
+
+// Durable says whether any groups in use have a limit that is durable.
+func (ls *Limits) Durable() bool { return ls.durable.Load() > 0 }
 
 // at returns the group that a slot names. The slot's own reference keeps it in place.
 func (ls *Limits) at(index uint32) *Group {
@@ -166,6 +175,9 @@ func (g *Group) Release() {
 		ls.groups[g.index] = nil
 		ls.free = append(ls.free, g.index)
 		delete(ls.byText, g.text)
+		if g.durable {
+			ls.durable.Add(-1)
+		}
 		if g.entry == 0 {
 			ls.counted--
 		}

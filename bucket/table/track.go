@@ -24,21 +24,22 @@ func (p *partition) listed(w []uint64) bool { return p.tracked && w[2]&changedFl
 
 // Track begins, or ends, to note which groups of a partition change, for Changed. To copy a partition that is in use:
 // Track, then IDs and Export all of them, then Changed and Export those, again and again. Beginning again, or ending
-// again, does nothing.
+// again, does nothing; was is how it was before.
 //
 // While it is on, the first take from a group after each Changed costs some 20 ns more, and a group that has changed is
 // not removed before Changed was called: whoever tracks has to collect often, or to stop.
-func (t *Table) Track(part int, on bool) {
+func (t *Table) Track(part int, on bool) (was bool) {
 	p := &t.parts[part]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tracked == on {
-		return
+	if was = p.tracked; was == on {
+		return was
 	}
 	p.tracked, p.changed = on, nil
 	if on {
 		p.eachSlot(func(w []uint64) { w[2] &^= changedFlag })
 	}
+	return was
 }
 
 // Changed appends the ids of the groups whose levels, limits, leases or entries have changed since the last call, or since Track

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -63,7 +64,7 @@ comes until they have them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.node.Name, "name", "", "stable `ID` of the node, different for each (default \"HOSTNAME:GOSSIP-PORT\", on loopback \"IP:GOSSIP-PORT\")")
+	flags.StringVar(&f.node.Name, "name", "", "stable `ID` of the node, different for each (default: that of --data-dir, else \"HOSTNAME:GOSSIP-PORT\", on loopback \"IP:GOSSIP-PORT\")")
 	flags.StringVar(&f.node.Label, "label", "drossel", "`NAME` of the cluster; others are refused")
 	flags.StringVar(&f.node.Gossip, "gossip", "127.0.0.1:7946", "`IP:PORT` for membership, TCP and UDP")
 	flags.StringVar(&f.node.GossipAdvertise, "gossip-advertise", "", "`IP:PORT` at which others reach --gossip (default: its ip, or the source address towards the first seed)")
@@ -77,7 +78,7 @@ comes until they have them.`,
 	flags.StringSliceVar(&f.envoyHeaders, "envoy-headers", []string{"none"}, "`STYLES` of fields that Envoy is told to add to responses, as in --headers; it can add its own (enable_x_ratelimit_headers)")
 	f.auth.addTo(flags)
 	f.policies.addTo(flags)
-	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: policies that were applied. Without it a node takes them from the others")
+	flags.StringVar(&f.dataDir, "data-dir", "", "`DIR` for what has to outlive the node: its name, policies that were applied, limits of single keys, and what was taken of limits with windows of an hour or more. Without it a node takes these from the others. Give it to all nodes, one each")
 	flags.StringSliceVar(&f.redis, "redis", nil, "`URLS` of the Redis that decides strict limits: redis://USER:PASSWORD@HOST:PORT, rediss:// for TLS, ?addr=HOST:PORT for more nodes of a cluster, ?master_set=NAME for sentinels; several are independent servers, the same on all nodes")
 	flags.StringVar(&f.redisCA, "redis-ca", "", "`FILE` with the authorities, in PEM, that certificates of --redis over TLS are by (default: those of the machine)")
 	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the cluster's secret, at least 16 bytes; a trailing newline does not count")
@@ -137,17 +138,36 @@ func readSecret(name string) ([]byte, error) {
 	return secret, nil
 }
 
+// named has the directory of a node keep its name, by which that goes again unless it is given another.
+func named(kept *store.Store, n *node.Node, before string, log *slog.Logger) error {
+	switch before {
+	case n.Name():
+		return nil
+	case "":
+	default:
+		log.Warn("the data directory is that of a node with another name, which counts as a member until it is forgotten", "was", before, "is", n.Name())
+	}
+	return kept.KeepName(n.Name())
+}
+
 func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := f.prepare(); err != nil {
 		return err
 	}
+	var kept *store.Store
+	before := "" // the name of the node of the directory
 	if f.dataDir != "" {
-		kept, err := store.Open(f.dataDir)
+		var err error
+		kept, err = store.Open(f.dataDir, f.node.Logger)
 		if err != nil {
 			return unknown(fmt.Errorf("--data-dir: %w", err))
 		}
 		defer kept.Close() // after the node
-		f.node.Store = kept
+		f.node.Store, f.node.Groups = kept, kept
+		if before, err = kept.Name(); err != nil {
+			return unknown(fmt.Errorf("--data-dir: %w", err))
+		}
+		f.node.Name = cmp.Or(f.node.Name, before)
 	}
 	shared, err := f.openRedis()
 	if err != nil {
@@ -162,6 +182,11 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer n.Close()
+	if kept != nil {
+		if err := named(kept, n, before, f.node.Logger); err != nil {
+			return unknown(err)
+		}
+	}
 	watching, done := context.WithCancel(cmd.Context())
 	defer f.policies.watch(watching, n, f.node.Logger)()
 	defer done()

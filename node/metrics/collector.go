@@ -91,6 +91,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	gauge(storeDebts, float64(s.Strict.DebtsOpen))
 	counter(storeSettled, s.Strict.Settled)
 	counter(storeDropped, s.Strict.Dropped)
+	counter(savedBytes, s.Durable.SavedBytes)
+	counter(unsaved, s.Durable.Unsaved)
+	counter(restored, s.Durable.Restored)
 
 	o := s.Ownership
 	counter(moves, o.Given, "given")

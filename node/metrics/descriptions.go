@@ -50,6 +50,9 @@ var (
 	storeDebts   = desc("redis_debts_open", "Keys of which something was admitted here while Redis could not be asked, that it is yet to be told of.")
 	storeSettled = desc("redis_debts_settled_total", "Debits that Redis was told of what was admitted while it could not be asked.")
 	storeDropped = desc("redis_debts_dropped_total", "Checks admitted while Redis could not be asked that it will not be told of, because too many keys were owed.")
+	savedBytes   = desc("durable_saved_bytes_total", "Bytes of durable groups written to disk.")
+	unsaved      = desc("durable_write_failures_total", "Times that durable groups could not be written to disk; they are lost if all nodes that have them end.")
+	restored     = desc("durable_restored_groups_total", "Durable groups that this node went on with as they were on disk, because no node had them in memory.")
 	dropped      = desc("debts_dropped_total", "Buckets that will not be charged, because too many were open.")
 	moves        = desc("ownership_moves_total", "Partitions handed over, by direction.", "direction")
 	mints        = desc("ownership_mints_total", "Partitions taken over from lost owners, by what they began with.", "source")
@@ -74,7 +77,7 @@ var (
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{checks, forwarded, byRule, decided, shadow, unlimited, edition, changes, wrong, faults, latency, served, otherRing, passed,
 		hot, tokensOut, lendable, lent, burned, recalls, asked, answered, purses, groups, bytes, refused, limits, keyLimits, otherLimits, members,
-		linksUp, partitions, owned, epoch, ruled, debts, settled, dropped, storeDebts, storeSettled, storeDropped, moves, mints, losses, fences, renewals, outbid,
+		linksUp, partitions, owned, epoch, ruled, debts, settled, dropped, storeDebts, storeSettled, storeDropped, savedBytes, unsaved, restored, moves, mints, losses, fences, renewals, outbid,
 		authority, states, uncopied, snapshots, lag, sent, short, transfers, words, wordBytes, parked} {
 		out <- d
 	}

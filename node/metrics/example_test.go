@@ -19,5 +19,5 @@ func ExampleNewCollector() {
 	registry.MustRegister(metrics.NewCollector(n))
 	families, err := registry.Gather()
 	fmt.Println(len(families), "metrics,", err)
-	// Output: 57 metrics, <nil>
+	// Output: 60 metrics, <nil>
 }

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
+	"sync"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/drossel-dev/drossel/node"
 )
@@ -18,55 +18,60 @@ import (
 // ErrStore is wrapped by every error of a store.
 var ErrStore = errors.New("data directory")
 
-// Store is a node.Store in a file. Safe for concurrent use.
+// Store is a node.Store and a node.GroupStore in a directory. Safe for concurrent use.
 type Store struct {
 	db   *bbolt.DB
+	dir  string
 	name string
+	log  *slog.Logger
+
+	writing sync.Mutex // guards:
+	newest  uint64     // journal
+	journal journal
 }
 
 var (
 	editions = []byte("editions")
 	entries  = []byte("limits") // of the limits store, by id
+	own      = []byte("node")   // what the node knows of itself
 )
 
 const (
 	fileName = "drossel.db"
-	// lockPatience is how long another process that has the file open is waited for: the node before this one may still be ending.
-	lockPatience = 5 * time.Second
-	dirMode      = 0o700
-	fileMode     = 0o600
+	dirMode  = 0o700
+	fileMode = 0o600
 )
 
-// Open opens the store in a directory, and makes both if they are missing. The error wraps ErrStore.
-func Open(dir string) (*Store, error) {
+// Open opens the store in a directory, and makes both if they are missing. A file in it that is damaged, foreign or of a newer version is
+// moved aside, and log says so at level Error: what it had is taken from other nodes then, or is lost. A nil log drops that. The error wraps
+// ErrStore.
+func Open(dir string, log *slog.Logger) (*Store, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	s := &Store{name: filepath.Join(dir, fileName)}
-	var err error
-	s.db, err = bbolt.Open(s.name, fileMode, &bbolt.Options{Timeout: lockPatience})
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: another process has %s open: give each node a directory of its own", ErrStore, s.name)
-	case err != nil:
-		return nil, fmt.Errorf("%w: open %s: %w (if it is damaged, move it away: the node then takes the policies from the others)",
-			ErrStore, s.name, err)
+	s := &Store{dir: dir, name: filepath.Join(dir, fileName), log: log}
+	if err := s.openDatabase(); err != nil {
+		return nil, err
 	}
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists(editions)
-		if err == nil {
-			_, err = tx.CreateBucketIfNotExists(entries)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrStore, s.name, errors.Join(err, s.db.Close()))
+	if err := s.mend(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, errors.Join(err, s.db.Close()))
 	}
 	return s, nil
 }
 
-// Close closes the file.
-func (s *Store) Close() error { return s.db.Close() }
+// Close closes the files.
+func (s *Store) Close() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	err := s.db.Close()
+	if f := s.journal.file; f != nil {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
 
 // Editions returns those that are kept, the oldest first. The error wraps ErrStore.
 func (s *Store) Editions() (all []node.Edition, err error) {

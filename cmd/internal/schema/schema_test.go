@@ -171,7 +171,6 @@ func TestBad(t *testing.T) {
 		"burst that is null":         limit("rate: 1/s, burst: "),
 		"burst that is too large":    limit("rate: 1/s, burst: 9007199254740993"),
 		"unknown field of a limit":   limit("rate: 1/s, bursts: 1"),
-		"a field of later":           limit("rate: 1/s, durable: true"),
 		"consistency":                limit("rate: 1/s, consistency: exact"),
 		"strict is a word":           one("key: [user], consistency: strict, strict: yes, limits: [{rate: 5/s}]"),
 		"unknown field of strict":    one("key: [user], consistency: strict, strict: {shard: 2}, limits: [{rate: 5/s}]"),

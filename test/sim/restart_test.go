@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drossel-dev/drossel/bucket/policy"
+	"github.com/drossel-dev/drossel/node"
+)
+
+// groupDisk is what a node has on disk of groups, and its next process finds.
+type groupDisk struct {
+	mu      sync.Mutex
+	batches []node.Batch
+	roster  []string
+	full    bool // or the process is dead, and writes nothing more
+}
+
+var errDiskFull = errors.New("no space left on device")
+
+func (d *groupDisk) Batches(do func(node.Batch) error) error {
+	d.mu.Lock()
+	all := slices.Clone(d.batches)
+	d.mu.Unlock()
+	for _, b := range all {
+		if err := do(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *groupDisk) KeepBatches(some []node.Batch) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full {
+		return false, errDiskFull
+	}
+	d.batches = append(d.batches, some...)
+	return len(d.batches) > 500, nil
+}
+
+func (d *groupDisk) KeepAllBatches(all iter.Seq[node.Batch]) error {
+	some := slices.Collect(all)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full {
+		return errDiskFull
+	}
+	d.batches = some
+	return nil
+}
+
+func (d *groupDisk) Roster() ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.roster, nil
+}
+
+func (d *groupDisk) KeepRoster(members []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full {
+		return errDiskFull
+	}
+	d.roster = members
+	return nil
+}
+
+func (d *groupDisk) fill(full bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = full
+}
+
+// lives is a cluster with disks that all nodes of end, and start again.
+type lives struct {
+	*fleet
+	disks  map[string]*groupDisk
+	expect int
+}
+
+const durableYAML = `
+version: 1
+policies:
+  month: {key: [k], limits: [{quota: 1000/month}]}
+  hour: {key: [k], limits: [{rate: 1000/h}]}
+  log: {key: [k], limits: [{rate: 500/h, algorithm: sliding_window}]}
+  first: {key: [k], limits: [{rate: 1000/2h, algorithm: first_hit_window}]}
+  said: {key: [k], limits: [{rate: 60/min, burst: 1000, durable: true}]}
+  short: {key: [k], limits: [{rate: 1000/min}]}
+`
+
+func newLives(t *testing.T, seed uint64) *lives {
+	t.Helper()
+	set, err := policy.Parse("limits.yaml", []byte(durableYAML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lives{disks: map[string]*groupDisk{}}
+	l.fleet = newFleet(t, seed, nil, func(c *node.Config) {
+		c.Policies, c.PolicySource = set, node.Source{}
+		if l.disks[c.Name] == nil {
+			l.disks[c.Name] = new(groupDisk)
+		}
+		c.Groups, c.Expect = l.disks[c.Name], l.expect
+	})
+	return l
+}
+
+// begin starts nodes, all at the same time.
+func (l *lives) begin(names ...string) {
+	l.t.Helper()
+	l.expect = len(names)
+	l.mu.Lock()
+	clear(l.nodes)
+	l.mu.Unlock()
+	for _, name := range names {
+		if l.disks[name] == nil {
+			l.disks[name] = new(groupDisk)
+		}
+	}
+	var starting sync.WaitGroup
+	for _, name := range names {
+		starting.Go(func() { l.start(name) })
+		time.Sleep(10 * time.Millisecond)
+	}
+	starting.Wait()
+}
+
+func (l *lives) ask(name, policyName, key string, cost int64) policy.Decision {
+	l.t.Helper()
+	d, err := l.get(name).Check(context.Background(), policy.Request{
+		Policy: policyName, Key: key, Cost: cost, CheckOnly: cost == 0,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return d
+}
+
+// kill ends all nodes without a word, at the same moment.
+func (l *lives) kill() {
+	for _, d := range l.disks {
+		d.fill(true)
+	}
+	for _, m := range l.living() {
+		l.crash(m.name)
+	}
+	for _, d := range l.disks {
+		d.fill(false)
+	}
+}
+
+var durablePolicies = []string{"month", "hour", "log", "first", "said"}
+
+// spend takes tokens of keys of all policies at any nodes, and returns what of each was admitted.
+func (l *lives) spend(r *rand.Rand, checks int) map[string]int64 {
+	admitted := map[string]int64{}
+	living := l.living()
+	for range checks {
+		p, key, cost := durablePolicies[r.IntN(len(durablePolicies))], fmt.Sprint("k", r.IntN(20)), 1+r.Int64N(3)
+		if d := l.ask(living[r.IntN(len(living))].name, p, key, cost); d.Allowed && !d.Degraded {
+			admitted[p+"/"+key] += cost
+		}
+		time.Sleep(time.Duration(r.IntN(3)) * time.Millisecond)
+	}
+	return admitted
+}
+
+// TestWholeRestart: all nodes end, politely one after the other or all at once, and start again in another order, with the disk of one of them
+// lost. Nothing is forgotten that was taken of durable limits before the last write, and of what was taken since no more is admitted twice.
+func TestWholeRestart(t *testing.T) {
+	for _, how := range []string{"SIGTERM", "SIGKILL"} {
+		for lost := range 4 {
+			t.Run(fmt.Sprint(how, " ", lost), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l, r := newLives(t, uint64(lost)), rand.New(rand.NewPCG(uint64(lost), 1))
+					l.begin("n1", "n2", "n3")
+					before := l.spend(r, 400)
+					time.Sleep(time.Second) // all is written
+					var since map[string]int64
+					if how == "SIGTERM" {
+						for _, name := range []string{"n2", "n1", "n3"} {
+							l.leave(name)
+						}
+					} else {
+						since = l.spend(r, 40)
+						l.kill()
+					}
+					if lost > 0 {
+						delete(l.disks, fmt.Sprint("n", lost))
+					}
+					time.Sleep(3 * time.Second)
+					began := time.Now()
+					l.begin("n3", "n1", "n2")
+					took := time.Since(began)
+					for id, taken := range before {
+						p, key, _ := strings.Cut(id, "/")
+						d := l.ask("n2", p, key, 0)
+						flowed := int64(0)
+						switch p {
+						case "hour":
+							flowed = 1 + int64(time.Since(l.began)/(3600*time.Millisecond))
+						case "said":
+							flowed = 1 + int64(time.Since(l.began)/time.Second)
+						}
+						left := d.Limit - taken
+						if d.Remaining > min(left+flowed, d.Limit) || d.Remaining < left-since[id]-flowed || d.Degraded {
+							t.Errorf("%s: %d of %d are left, want %d (less up to %d of the last moments)", id, d.Remaining, d.Limit, left, since[id])
+						}
+					}
+					t.Logf("%d groups were restored; the nodes took checks after %v", len(before), took)
+				})
+			})
+		}
+	}
+}
+
+// TestRestartOfSome: two of three nodes end, of which some partitions had no copy elsewhere, and come back while the third lives.
+func TestRestartOfSome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLives(t, 5), rand.New(rand.NewPCG(5, 1))
+		l.begin("n1", "n2", "n3")
+		before := l.spend(r, 400)
+		time.Sleep(time.Second)
+		for _, name := range []string{"n1", "n2"} {
+			l.disks[name].fill(true)
+		}
+		l.crash("n1")
+		l.crash("n2")
+		time.Sleep(2 * time.Second)
+		l.disks["n1"].fill(false)
+		l.disks["n2"].fill(false)
+		var starting sync.WaitGroup
+		for _, name := range []string{"n2", "n1"} {
+			starting.Go(func() { l.start(name) })
+		}
+		starting.Wait()
+		time.Sleep(5 * time.Second)
+		for id, taken := range before {
+			p, key, _ := strings.Cut(id, "/")
+			d := l.ask("n3", p, key, 0)
+			if p == "month" && (d.Remaining != d.Limit-taken || d.Degraded) {
+				t.Errorf("%s: %+v, want %d left", id, d, d.Limit-taken)
+			}
+		}
+	})
+}
+
+// TestFullDisk: where nothing can be written checks go on, and when something can again all is.
+func TestFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 6)
+		l.begin("n1", "n2", "n3")
+		for _, d := range l.disks {
+			d.fill(true)
+		}
+		for i := range 30 {
+			if d := l.ask(fmt.Sprint("n", 1+i%3), "month", "k", 1); !d.Allowed || d.Degraded {
+				t.Fatalf("check %d: %+v", i, d)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		for _, d := range l.disks {
+			d.fill(false)
+		}
+		time.Sleep(12 * time.Second)
+		l.kill()
+		time.Sleep(time.Second)
+		l.begin("n1", "n2", "n3")
+		if d := l.ask("n1", "month", "k", 0); d.Remaining != 970 {
+			t.Errorf("%+v, want 970 left", d)
+		}
+	})
+}
