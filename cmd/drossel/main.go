@@ -1,5 +1,5 @@
 // Command drossel limits rates for a fleet without a central store: it runs a node of a cluster (serve), asks one
-// (check, members, ring, leases), writes, tests and applies policies (policy), gives keys limits of their own (limits), replays a web log against limits (replay),
+// (check, members, ring, leases), writes, tests and applies policies (policy), gives keys limits of their own (limits), backs up what nodes have on disk (state), replays a web log against limits (replay),
 // and shows itself (demo).
 package main
 
@@ -89,7 +89,7 @@ Exit codes: 0 yes, 1 no, denied or invalid, 2 could not tell.`,
 		PersistentPreRunE: applySettings,
 	}
 	cmd.PersistentFlags().String("config", "", "YAML `FILE` with values for flags, by their names")
-	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), policyCommand(), limitsCommand(),
+	cmd.AddCommand(serveCommand(), checkCommand(), membersCommand(), ringCommand(), leasesCommand(), policyCommand(), limitsCommand(), stateCommand(),
 		replayCommand(), demoCommand(), versionCommand())
 	return cmd
 }

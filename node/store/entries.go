@@ -29,7 +29,7 @@ func (s *Store) Entries(after bucket.ID, most int) (all []table.Entry, err error
 				return fmt.Errorf("limits of key %x: %d bytes", k, len(v))
 			}
 			all = append(all, table.Entry{
-				ID:     bucket.ID{Hi: binary.BigEndian.Uint64(k), Lo: binary.BigEndian.Uint64(k[8:])},
+				ID:     idOf(k),
 				Number: binary.BigEndian.Uint64(v), Text: string(v[numberBytes:]),
 			})
 		}
@@ -81,4 +81,9 @@ func (s *Store) ForgetEntries(some []table.Entry) error {
 		return fmt.Errorf("%w: forget the limits of %d keys in %s: %w", ErrStore, len(some), s.name, err)
 	}
 	return nil
+}
+
+// idOf is the id of 16 bytes.
+func idOf(b []byte) bucket.ID {
+	return bucket.ID{Hi: binary.BigEndian.Uint64(b), Lo: binary.BigEndian.Uint64(b[8:])}
 }
