@@ -63,8 +63,9 @@ func (s *Store) journals() (numbers []uint64, err error) {
 		return nil, err
 	}
 	for _, f := range files {
-		text, ok := strings.CutPrefix(f.Name(), "groups-")
-		if text, ok = strings.CutSuffix(text, ".journal"); !ok {
+		text, begins := strings.CutPrefix(f.Name(), "groups-")
+		text, ends := strings.CutSuffix(text, ".journal")
+		if !begins || !ends {
 			continue
 		}
 		if n, err := strconv.ParseUint(text, 16, 64); err == nil && len(text) == 16 {
