@@ -12,7 +12,7 @@ import (
 // TestReadmePolicies reads the policies that the README shows.
 func TestReadmePolicies(t *testing.T) {
 	blocks := readmeBlocks(t, "yaml")
-	want := []struct{ name, with string }{{"api", "tenant ceiling"}, {"busy", ""}, {"api", ""}}
+	want := []struct{ name, with string }{{"api", "tenant ceiling"}, {"busy", ""}, {"api", ""}, {"spend", ""}}
 	if len(blocks) != len(want) {
 		t.Fatalf("%d of them, want %d", len(blocks), len(want))
 	}
