@@ -183,7 +183,10 @@ func (n *Node) gather(ctx context.Context, parts []int) (all gathered) {
 			if name == n.name || answeredBy[name] {
 				continue
 			}
-			if open++; !asking[name] {
+			if !n.governor.isSilent(name) {
+				open++
+			}
+			if !asking[name] {
 				asking[name] = true
 				calls.Go(func() {
 					some, err := n.askSaved(ctx, name, parts)
@@ -212,6 +215,13 @@ func (n *Node) gather(ctx context.Context, parts []int) (all gathered) {
 		case <-ticks.C:
 		}
 	}
+}
+
+// isSilent says that a member was not heard for so long that it need not be waited for, if others will do.
+func (g *governor) isSilent(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.machine.List().Has(name) && !g.machine.Hears(g.node.timer.Now(), name)
 }
 
 // answered is what another node has said.
