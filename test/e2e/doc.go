@@ -6,7 +6,7 @@
 // that need nodes to be as fast as they are. Every process listens on free ports and is ended by its own handle. Machines
 // that are apart are network namespaces, which only root can make; the tests that need them are skipped otherwise. Tests
 // wait for conditions; what takes time is printed, and at most held to ten times what it should be. The flags -hot and
-// -long make some of them shorter or longer.
+// -long make some of them shorter or longer; with -soak, which test/soak gives, one fault is made after the other for so long.
 //
 // It does not test packages by themselves, and nothing imports it.
 package e2e
