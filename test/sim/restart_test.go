@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -223,6 +224,80 @@ func TestWholeRestart(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+var manyLives = flag.Int("lives", 10, "how many clusters TestManyLives has end and start again")
+
+// TestManyLives: clusters that end again and again, in either way, each time with the disk of a node lost, or with a node that stays away for a
+// life and comes back with what it had then. What counts as taken is never less than what was written, and never more than what was taken.
+func TestManyLives(t *testing.T) {
+	for seed := range uint64(*manyLives) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, r := newLives(t, seed), rand.New(rand.NewPCG(seed, 3))
+				names := []string{"n1", "n2", "n3"}
+				l.begin(names...)
+				story, taken, away := "", map[string]int64{}, ""
+				for life := range 6 {
+					add := func(some map[string]int64) {
+						for id, n := range some {
+							taken[id] += n
+						}
+					}
+					add(l.spend(r, 60))
+					time.Sleep(1100 * time.Millisecond)
+					since := map[string]int64{}
+					if r.IntN(2) == 0 {
+						story += " SIGTERM"
+						for _, i := range r.Perm(len(l.living())) {
+							l.leave(l.those(func(m *member) bool { return !m.ended })[min(i, len(l.living())-1)].name)
+						}
+					} else {
+						story += " SIGKILL"
+						since = l.spend(r, 10)
+						add(since)
+						l.kill()
+					}
+					run := slices.Clone(names)
+					switch before := away; r.IntN(3) {
+					case 0:
+						if away = ""; before == "" { // else two disks would not be there
+							lost := names[r.IntN(3)]
+							delete(l.disks, lost)
+							story += ", the disk of " + lost + " is lost;"
+						}
+					case 1:
+						if away == "" {
+							away = names[r.IntN(3)]
+						}
+						run = slices.DeleteFunc(run, func(name string) bool { return name == away })
+						story += ", " + away + " stays away;"
+					default:
+						away = ""
+					}
+					time.Sleep(time.Duration(r.IntN(5000)) * time.Millisecond)
+					r.Shuffle(len(run), func(i, j int) { run[i], run[j] = run[j], run[i] })
+					l.begin(run...)
+					for id, all := range taken {
+						p, key, _ := strings.Cut(id, "/")
+						if p != "month" {
+							continue
+						}
+						d := l.ask(run[0], p, key, 0)
+						for wait := 0; d.Degraded && wait < 10; wait++ { // for a node that is a part of a majority, and stays away
+							time.Sleep(time.Second)
+							d = l.ask(run[0], p, key, 0)
+						}
+						is := 1000 - d.Remaining
+						if is > all || is < all-since[id] {
+							t.Fatalf("life %d (%s): %d of %s count as taken, want %d, less up to %d of the last moments", life, story, is, id, all, since[id])
+						}
+						taken[id] = is
+					}
+				}
+			})
+		})
 	}
 }
 
