@@ -47,7 +47,7 @@ func (n *Node) gather(ctx context.Context, parts []int) (all gathered) {
 	}
 	add(n.name, own)
 	begun := n.elapsed()
-	asking := make(map[string]bool)
+	asking, failed := make(map[string]bool), make(map[string]bool) // those that have failed are asked again at a tick
 	answers := make(chan answered)
 	answeredBy := map[string]bool{n.name: true}
 	ticks := time.NewTicker(restoreAskEvery)
@@ -90,8 +90,12 @@ func (n *Node) gather(ctx context.Context, parts []int) (all gathered) {
 				answeredBy[a.from] = true
 				add(a.from, a.batches)
 			}
-			asking[a.from] = a.err == nil
+			failed[a.from] = a.err != nil
 		case <-ticks.C:
+			for name := range failed {
+				asking[name] = asking[name] && !failed[name]
+			}
+			clear(failed)
 		}
 	}
 }
