@@ -54,18 +54,13 @@ func (n *Node) saveGroups() {
 	if time.Now().Before(s.again) {
 		return
 	}
-	n.saveRoster()
-	if !n.limits.Durable() {
-		return
-	}
-	anew, err := n.writeGroups(n.changedGroups())
-	if err == nil && anew {
-		err = n.cfg.Groups.KeepAllBatches(n.allGroups())
+	err := n.saveRoster()
+	if err == nil && n.limits.Durable() {
+		err = n.saveChanged()
 	}
 	switch {
 	case err != nil:
 		s.again = time.Now().Add(saveAgainAfter)
-		n.unsavedAll()
 		n.counters.unsaved.Add(1)
 		n.log.Error("DURABLE LIMITS ARE NOT ON DISK: what was taken of them is lost if all nodes that have it end; checks go on", "error", err,
 			"next_try", saveAgainAfter)
@@ -74,6 +69,17 @@ func (n *Node) saveGroups() {
 		n.log.Info("durable limits are on disk again")
 		s.failing = false
 	}
+}
+
+// saveChanged writes the groups that have changed, and all of them anew if it is time for that.
+func (n *Node) saveChanged() error {
+	anew, err := n.writeGroups(n.changedGroups())
+	if err != nil {
+		n.unsavedAll() // nobody knows any more what was not written
+	} else if anew {
+		err = n.cfg.Groups.KeepAllBatches(n.allGroups())
+	}
+	return err
 }
 
 // writeGroups writes batches, some at a time.
@@ -102,10 +108,10 @@ func (n *Node) writeGroups(all iter.Seq[Batch]) (anew bool, err error) {
 }
 
 // saveRoster writes who the members are, if they are others than last time.
-func (n *Node) saveRoster() {
+func (n *Node) saveRoster() error {
 	g := n.governor
 	if g == nil {
-		return
+		return nil
 	}
 	g.mu.Lock()
 	var members []string
@@ -114,13 +120,13 @@ func (n *Node) saveRoster() {
 	}
 	g.mu.Unlock()
 	if len(members) == 0 || slices.Equal(members, n.saver.roster) {
-		return
+		return nil
 	}
-	if err := n.cfg.Groups.KeepRoster(members); err != nil {
-		n.log.Error("the list of members is not on disk", "error", err)
-		return
+	err := n.cfg.Groups.KeepRoster(members)
+	if err == nil {
+		n.saver.roster = members
 	}
-	n.saver.roster = members
+	return err
 }
 
 // changedGroups makes batches of the durable groups that have changed, of partitions that are held and of copies.
