@@ -122,6 +122,21 @@ func (g *governor) awaitRestored(ctx context.Context, part int) bool {
 	}
 }
 
+// waitsForDisks says that partitions wait for what was on disk; "" if none does. The governor is locked.
+func (g *governor) waitsForDisks() string {
+	waiting := 0
+	for _, e := range g.estates {
+		if e.restoring != nil {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf("asks the others what is on their disks, before it decides for %d partitions: start the members that are missing, or wait for "+
+		"--join-timeout", waiting)
+}
+
 // openPartition lets this node decide for a partition. The governor is locked.
 func (g *governor) openPartition(part int, term uint64) {
 	g.estates[part].open = true

@@ -53,7 +53,9 @@ func (n *Node) Status() Status {
 	now := n.timer.Now()
 	s.Incarnation, s.Copies = g.machine.Self().Incarnation, g.machine.Tally().Copies
 	s.AuthoritySecs = secs(g.machine.AuthorityLeft(now))
-	_, s.Waits = g.machine.Waits(now)
+	if _, s.Waits = g.machine.Waits(now); s.Waits == "" {
+		s.Waits = g.waitsForDisks()
+	}
 	if s.State == ring.Active.String() && !g.machine.List().Holds(g.machine.Self()) {
 		s.State = guest
 	}

@@ -301,6 +301,42 @@ func TestManyLives(t *testing.T) {
 	}
 }
 
+// TestBackAlone: one of three comes back, and nobody else. It says what it waits for, and goes on after a while with what it has.
+func TestBackAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLives(t, 9)
+		l.begin("n1", "n2", "n3")
+		for i := range 60 {
+			l.ask("n1", "month", fmt.Sprint("k", i), 5)
+		}
+		time.Sleep(time.Second)
+		l.kill()
+		time.Sleep(time.Second)
+		l.begin("n2")
+		began := time.Now()
+		if s := l.get("n2").Status(); !strings.Contains(s.Waits, "what is on their disks") {
+			t.Errorf("it waits for %q", s.Waits)
+		}
+		for l.get("n2").Status().Waits != "" {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("it went on after %v, want the join timeout, 5 s", took)
+		}
+		known := 0
+		for i := range 60 { // those that it held, or had copies of
+			if d := l.ask("n2", "month", fmt.Sprint("k", i), 0); d.Remaining == 995 && !d.Degraded {
+				known++
+			} else if d.Remaining != 1000 {
+				t.Errorf("%+v", d)
+			}
+		}
+		if known < 20 || known > 55 {
+			t.Errorf("%d of 60 keys are known on one disk of three, want about 40", known)
+		}
+	})
+}
+
 // TestRestartOfSome: two of three nodes end, of which some partitions had no copy elsewhere, and come back while the third lives.
 func TestRestartOfSome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
