@@ -139,15 +139,17 @@ func readSecret(name string) ([]byte, error) {
 }
 
 // named has the directory of a node keep its name, by which that goes again unless it is given another.
-func named(kept *store.Store, n *node.Node, before string, log *slog.Logger) error {
+func named(kept *store.Store, n *node.Node, before string, log *slog.Logger) {
 	switch before {
 	case n.Name():
-		return nil
+		return
 	case "":
 	default:
 		log.Warn("the data directory is that of a node with another name, which counts as a member until it is forgotten", "was", before, "is", n.Name())
 	}
-	return kept.KeepName(n.Name())
+	if err := kept.KeepName(n.Name()); err != nil {
+		log.Error("the name of this node is not on disk: give it --name, or it may have another next time", "error", err)
+	}
 }
 
 func (f *serveFlags) run(cmd *cobra.Command) error {
@@ -183,9 +185,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	}
 	defer n.Close()
 	if kept != nil {
-		if err := named(kept, n, before, f.node.Logger); err != nil {
-			return unknown(err)
-		}
+		named(kept, n, before, f.node.Logger)
 	}
 	watching, done := context.WithCancel(cmd.Context())
 	defer f.policies.watch(watching, n, f.node.Logger)()

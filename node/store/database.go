@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -58,8 +59,11 @@ func (s *Store) tryDatabase() (why string, err error) {
 	case err != nil:
 		return "", err
 	}
+	if s.hasAll() {
+		return "", nil
+	}
 	err = s.db.Update(func(tx *bbolt.Tx) (err error) {
-		for _, name := range [][]byte{editions, entries, own} {
+		for _, name := range parts {
 			if _, failed := tx.CreateBucketIfNotExists(name); failed != nil {
 				err = errors.Join(err, failed)
 			}
@@ -70,6 +74,18 @@ func (s *Store) tryDatabase() (why string, err error) {
 		return "", errors.Join(err, s.db.Close())
 	}
 	return "", nil
+}
+
+// parts are those of the database.
+var parts = [][]byte{editions, entries, own}
+
+// hasAll says that nothing need be written: on a full disk nothing can be.
+func (s *Store) hasAll() (has bool) {
+	_ = s.db.View(func(tx *bbolt.Tx) error { // it can be read, as was just seen
+		has = !slices.ContainsFunc(parts, func(name []byte) bool { return tx.Bucket(name) == nil })
+		return nil
+	})
+	return has
 }
 
 // guarded does something with a database that may be damaged, and says how it failed if it did by a panic, or by memory that is not there:
