@@ -21,7 +21,7 @@ import (
 
 var (
 	soakFor  = flag.Duration("soak", 0, "how long TestSoak goes on; 0 leaves it out")
-	soakOnly = flag.String("soak.only", "", "make only faults whose name has this")
+	soakOnly = flag.String("soak.only", "", "make only faults whose name has one of these, with commas between")
 	soakSeed = flag.Uint64("soak.seed", 0, "the seed of its faults; 0 is a new one")
 )
 
@@ -265,7 +265,9 @@ func (x *soak) fault() {
 		{"deaf, by a cut one way", 1, x.deafen}, {"Redis stopped", 0, x.stopRedis}, {"policies changed", 0, x.apply},
 		{"limits of a key changed", 0, x.set}, {"disk full", 0, x.fill},
 	}
-	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return !strings.Contains(k.name, *soakOnly) })
+	kinds = slices.DeleteFunc(kinds, func(k kind) bool {
+		return !slices.ContainsFunc(strings.Split(*soakOnly, ","), func(part string) bool { return strings.Contains(k.name, part) })
+	})
 	if len(kinds) == 0 {
 		x.t.Fatalf("there is no fault with %q in its name", *soakOnly)
 	}
@@ -277,6 +279,7 @@ func (x *soak) fault() {
 	k.make()
 	agreed(x.t, x.nodes...)
 	f.whole = x.elapsed()
+	x.t.Logf("%s at %.2f s, whole after %.2f s, %d by rule", f.kind, f.begun.Seconds(), (f.whole - f.begun).Seconds(), f.degraded)
 }
 
 func (x *soak) any() int { return x.random.IntN(soakNodes) }
@@ -538,6 +541,8 @@ func (c *crop) allowance(faults []*fault) (sum float64) {
 			if f.kind == "Redis stopped" || f.nodes > 0 {
 				sum += c.limit + rate*lasted
 			}
+		case f.nodes == 0 && f.degraded > 0: // somebody was too slow for the others, or thought to be
+			sum += c.limit + rate*lasted
 		case f.nodes > 0:
 			sum += float64(f.nodes)*c.limit + math.Ceil(float64(f.nodes)/soakNodes*(c.limit+rate*lasted))
 		}
