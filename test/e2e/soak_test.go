@@ -541,8 +541,6 @@ func (c *crop) allowance(faults []*fault) (sum float64) {
 			if f.kind == "Redis stopped" || f.nodes > 0 {
 				sum += c.limit + rate*lasted
 			}
-		case f.nodes == 0 && f.degraded > 0: // somebody was too slow for the others, or thought to be
-			sum += c.limit + rate*lasted
 		case f.nodes > 0:
 			sum += float64(f.nodes)*c.limit + math.Ceil(float64(f.nodes)/soakNodes*(c.limit+rate*lasted))
 		}
